@@ -1,0 +1,16 @@
+//! Representation: what a datum, a row, a type, an id and a time are.
+//!
+//! Floor 0: imports nothing of Weir but [`crate::error`]. Encoding is by schema, not by tags: a
+//! relation's rows are read with its list of [`scalar::ScalarType`]s.
+
+pub mod datum;
+pub mod ids;
+pub mod jsonb;
+pub mod numeric;
+pub mod row;
+pub mod scalar;
+
+pub use datum::{Datum, Interval};
+pub use ids::{Diff, GlobalId, Timestamp};
+pub use row::Row;
+pub use scalar::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
