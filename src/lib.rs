@@ -1,5 +1,8 @@
 //! Weir: a PostgreSQL-wire-compatible reactive database.
 #![warn(missing_docs)]
 
+pub mod dataflow;
 pub mod error;
+pub mod expr;
+pub mod plan;
 pub mod repr;

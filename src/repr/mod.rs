@@ -6,9 +6,11 @@
 pub mod datum;
 pub mod ids;
 pub mod jsonb;
+pub mod key;
 pub mod numeric;
 pub mod row;
 pub mod scalar;
+pub mod settings;
 
 pub use datum::{Datum, Interval};
 pub use ids::{Diff, GlobalId, Timestamp};

@@ -1,0 +1,130 @@
+//! What a function is, and where it is found.
+//!
+//! Functions and operators live in const tables by family (`expr/functions/`); this module has
+//! their common shape and the look-up by name and by identity.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use bumpalo::Bump;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::expr::error::EvalError;
+use crate::expr::functions;
+use crate::repr::settings::FormatSettings;
+use crate::repr::{Datum, ScalarType};
+
+/// What evaluation needs beside the row.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// Where results that are not inline are built; freed with the row or the batch.
+    pub arena: &'a Bump,
+    /// How values are spelled, and the time zone.
+    pub settings: &'a FormatSettings,
+}
+
+/// Computes a function. Arguments have the declared types; where the function is strict, none is
+/// NULL.
+pub type EvalFn =
+    for<'a> fn(args: &[Datum<'a>], cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError>;
+
+/// How far a result may be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    /// Depends on its arguments alone.
+    Immutable,
+    /// Depends on the session's settings too.
+    Stable,
+    /// May differ each time it is called.
+    Volatile,
+}
+
+/// A function or the function of an operator, as `pg_proc` has it.
+#[derive(Debug)]
+pub struct FuncDef {
+    /// PostgreSQL's `pg_proc.oid`, where it has one; ours count from 90,000.
+    pub oid: u32,
+    /// The name (`pg_proc.proname`).
+    pub name: &'static str,
+    /// The types of the arguments.
+    pub args: &'static [ScalarType],
+    /// The type of further arguments, as many as there are.
+    pub variadic: Option<ScalarType>,
+    /// The type of the result.
+    pub ret: ScalarType,
+    /// Whether a NULL argument makes the result NULL without a call.
+    pub strict: bool,
+    /// Whether a call with arguments that are not NULL can answer NULL.
+    pub nullable: bool,
+    /// Whether a call can fail.
+    pub fallible: bool,
+    /// How far a result may be reused.
+    pub volatility: Volatility,
+    /// The computation.
+    pub eval: EvalFn,
+}
+
+/// An operator: a spelling and the function behind it.
+#[derive(Debug)]
+pub struct OperatorDef {
+    /// How it is written.
+    pub symbol: &'static str,
+    /// The type of the left operand; none where the operator is prefix.
+    pub left: Option<ScalarType>,
+    /// The type of the right operand.
+    pub right: ScalarType,
+    /// The oid of its function.
+    pub func: u32,
+}
+
+/// A reference to a [`FuncDef`]; equal when the oids are, and travels as the oid.
+#[derive(Clone, Copy)]
+pub struct Func(pub &'static FuncDef);
+
+impl Func {
+    /// The function of that oid.
+    pub fn by_oid(oid: u32) -> Option<Func> {
+        functions::by_oid(oid).map(Func)
+    }
+}
+
+impl std::ops::Deref for Func {
+    type Target = FuncDef;
+    fn deref(&self) -> &FuncDef {
+        self.0
+    }
+}
+
+impl fmt::Debug for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.name, self.oid)
+    }
+}
+
+impl PartialEq for Func {
+    fn eq(&self, other: &Func) -> bool {
+        self.oid == other.oid
+    }
+}
+
+impl Eq for Func {}
+
+impl Hash for Func {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.oid.hash(state);
+    }
+}
+
+impl Serialize for Func {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.oid)
+    }
+}
+
+impl<'de> Deserialize<'de> for Func {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Func, D::Error> {
+        let oid = u32::deserialize(deserializer)?;
+        Func::by_oid(oid).ok_or_else(|| D::Error::custom(format!("no function with oid {oid}")))
+    }
+}

@@ -1,0 +1,12 @@
+//! Expressions over one row, the functions and casts that they use, aggregates.
+//!
+//! Floor 1: built on representation alone. Functions, operators and casts are const tables by
+//! family under [`functions`]; [`func`] and [`cast`] say what an entry is.
+
+pub mod aggregate;
+pub mod cast;
+pub mod error;
+pub mod func;
+pub mod functions;
+pub mod mfp;
+pub mod scalar;

@@ -1,0 +1,8 @@
+//! Plans: what is to be computed ([`relation`]), by which operators ([`physical`]), and what else
+//! a client may ask for ([`statement`]).
+//!
+//! Floor 2: built from expressions and types; knows no name and no front end.
+
+pub mod physical;
+pub mod relation;
+pub mod statement;

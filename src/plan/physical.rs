@@ -1,0 +1,192 @@
+//! The physical plan: what a worker builds, operator by operator.
+//!
+//! A [`Dataflow`] is closed: workers need nothing else to render it, and cannot fail to. It reads
+//! arrangements of relations (`imports`), builds `root`, and either keeps the result as
+//! arrangements or hands it to a reader (`sink`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::expr::aggregate::Aggregate;
+use crate::expr::error::EvalError;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::Expr;
+use crate::plan::relation::ColumnOrder;
+use crate::repr::key::KeyMode;
+use crate::repr::settings::FormatSettings;
+use crate::repr::{Diff, GlobalId, Row, ScalarType, Timestamp};
+
+/// How a relation's rows are laid out in an arrangement.
+///
+/// A row `r` with columns of `types` is stored under the key encoding of `key` (expressions over
+/// `r`) with the value encoding of the columns `value`. Columns whose key encoding can be read
+/// back are left out of the value: `columns` tells for each column of the relation where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Arrangement {
+    /// The relation's column types.
+    pub types: Vec<ScalarType>,
+    /// The key, over the relation's columns.
+    pub key: Vec<Expr>,
+    /// The types of the key.
+    pub key_types: Vec<ScalarType>,
+    /// How the key is encoded.
+    pub mode: KeyMode,
+    /// The relation's columns that the value holds, ascending.
+    pub value: Vec<usize>,
+    /// Where each column of the relation is found.
+    pub columns: Vec<Source>,
+}
+
+/// Where a column of an arranged relation is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Source {
+    /// The key's part of that position.
+    Key(usize),
+    /// The value's part of that position.
+    Value(usize),
+}
+
+/// Names an arrangement: the relation, and which of its arrangements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ArrangementId {
+    /// The table or the maintained view.
+    pub relation: GlobalId,
+    /// The object that made the arrangement: the relation itself, or an index on it.
+    pub index: GlobalId,
+}
+
+/// An arrangement that a dataflow reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Which.
+    pub id: ArrangementId,
+    /// Its layout.
+    pub layout: Arrangement,
+}
+
+/// A dataflow to be built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dataflow {
+    /// Its name: the object it maintains, or a transient id.
+    pub id: GlobalId,
+    /// What it reads; [`Node::Import`] counts here.
+    pub imports: Vec<Import>,
+    /// Nodes in dependency order; a node refers to earlier ones by position.
+    pub nodes: Vec<Node>,
+    /// What becomes of the last node.
+    pub sink: Sink,
+    /// The time from which the result is right.
+    pub as_of: Timestamp,
+    /// What its expressions see of a session.
+    pub settings: FormatSettings,
+}
+
+/// What becomes of a dataflow's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sink {
+    /// It is kept, arranged as said.
+    Arrange(Arrangement),
+    /// Its rows (value encoding) and their changes go to a reader.
+    Subscribe {
+        /// Changes at or above this are not sent, and the stream ends there.
+        up_to: Option<Timestamp>,
+        /// Whether what was there at `as_of` is sent.
+        snapshot: bool,
+        /// Bytes that may wait for the reader.
+        buffer_limit: u64,
+    },
+    /// Its rows at `as_of` go to a reader, once; the dataflow then ends.
+    Peek,
+}
+
+/// The position of an earlier node.
+pub type NodeId = usize;
+
+/// One operator. Unless said otherwise rows are in value encoding of the node's types.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Node {
+    /// Rows, or an error in their place.
+    Constant {
+        /// The rows.
+        rows: Result<Vec<(Row, Diff)>, EvalError>,
+    },
+    /// An imported arrangement, as it is.
+    Import {
+        /// Position in [`Dataflow::imports`].
+        import: usize,
+    },
+    /// Maps, filters and projects. The input may be arranged: then its columns are decoded from
+    /// key and value.
+    Mfp {
+        /// The input.
+        input: NodeId,
+        /// The input's column types.
+        types: Vec<ScalarType>,
+        /// What to do.
+        mfp: Mfp,
+    },
+    /// Arranges a collection. Rows whose strict key has a NULL are left out.
+    Arrange {
+        /// A collection.
+        input: NodeId,
+        /// The layout.
+        layout: Arrangement,
+    },
+    /// Joins two arrangements with equal key types and mode. The columns of the left relation
+    /// come first.
+    Join {
+        /// An arranged node.
+        left: NodeId,
+        /// An arranged node.
+        right: NodeId,
+        /// What is done to each joined row; its input is the left relation's columns and then
+        /// the right one's.
+        mfp: Mfp,
+    },
+    /// Groups: the output's columns are the key and then the aggregates.
+    Reduce {
+        /// A collection.
+        input: NodeId,
+        /// The input's column types.
+        types: Vec<ScalarType>,
+        /// The key, over the input's columns; empty: one group.
+        key: Vec<Expr>,
+        /// The key's types.
+        key_types: Vec<ScalarType>,
+        /// The aggregates; none: distinct keys.
+        aggregates: Vec<Aggregate>,
+    },
+    /// As in [`crate::plan::relation::Relation::TopK`].
+    TopK {
+        /// A collection.
+        input: NodeId,
+        /// Its column types.
+        types: Vec<ScalarType>,
+        /// Columns that tell groups apart.
+        group_key: Vec<usize>,
+        /// The order.
+        order: Vec<ColumnOrder>,
+        /// At most so many.
+        limit: Option<u64>,
+        /// So many are passed over.
+        offset: u64,
+        /// Whether the number is added as an int8.
+        rank: bool,
+    },
+    /// Opposite counts; errors stay.
+    Negate {
+        /// A collection.
+        input: NodeId,
+    },
+    /// Rows with a positive count.
+    Threshold {
+        /// A collection.
+        input: NodeId,
+        /// Its column types.
+        types: Vec<ScalarType>,
+    },
+    /// All rows of all inputs.
+    Union {
+        /// Collections.
+        inputs: Vec<NodeId>,
+    },
+}

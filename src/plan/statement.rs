@@ -1,0 +1,407 @@
+//! Bound statements: what a front end hands to the session.
+//!
+//! Names are resolved to ids, types are settled, defaults are expressions. Parameters stand as
+//! [`Expr::Parameter`] until the statement is executed.
+
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{ColumnOrder, Relation};
+use crate::repr::{ColumnType, GlobalId, RelationDesc, ScalarType};
+
+/// A statement, bound.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // The variants are the statements of that name.
+pub enum Statement {
+    Select(Select),
+    Insert(Insert),
+    Update(Update),
+    Delete(Delete),
+    Truncate {
+        tables: Vec<GlobalId>,
+    },
+    Subscribe(Subscribe),
+    CopyFrom(CopyFrom),
+    CopyTo(CopyTo),
+    CreateSchema {
+        name: String,
+        if_not_exists: bool,
+    },
+    CreateTable(CreateTable),
+    CreateView(CreateView),
+    CreateIndex(CreateIndex),
+    CreateSequence {
+        schema: String,
+        name: String,
+        options: SequenceOptions,
+        if_not_exists: bool,
+    },
+    Drop(Drop),
+    Explain(Explain),
+    Declare {
+        name: String,
+        hold: bool,
+        scroll: bool,
+        query: Box<Statement>,
+    },
+    /// `count` none: ALL. `timeout_ms` none: wait for the first row.
+    Fetch {
+        cursor: String,
+        count: Option<u64>,
+        timeout_ms: Option<u64>,
+        is_move: bool,
+    },
+    /// No name: all.
+    Close {
+        cursor: Option<String>,
+    },
+    Begin {
+        read_only: Option<bool>,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint {
+        name: String,
+    },
+    ReleaseSavepoint {
+        name: String,
+    },
+    RollbackTo {
+        name: String,
+    },
+    /// `value` none: DEFAULT.
+    Set {
+        name: String,
+        value: Option<String>,
+        local: bool,
+    },
+    /// No name: all.
+    Reset {
+        name: Option<String>,
+    },
+    /// No name: all.
+    Show {
+        name: Option<String>,
+    },
+    /// The text of the statement and the types of its parameters, as far as given.
+    Prepare {
+        name: String,
+        types: Vec<Option<ScalarType>>,
+        text: String,
+    },
+    Execute {
+        name: String,
+        args: Vec<Expr>,
+    },
+    /// No name: all.
+    Deallocate {
+        name: Option<String>,
+    },
+    /// `DISCARD ALL | PLANS | SEQUENCES | TEMP`.
+    Discard {
+        what: Discard,
+    },
+    /// Nothing but comments.
+    Empty,
+}
+
+/// What `DISCARD` gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Discard {
+    All,
+    Plans,
+    Sequences,
+    Temp,
+}
+
+/// A query and how its rows are finished.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    /// The rows, before [`Finishing`].
+    pub relation: Relation,
+    /// Names and types of the columns that the client gets, after [`Finishing::project`].
+    pub desc: RelationDesc,
+    /// Order, limit and the final columns.
+    pub finishing: Finishing,
+    /// The time of `AS OF`: int8 nanoseconds or timestamptz, constant.
+    pub as_of: Option<Expr>,
+}
+
+/// What happens to a result's rows outside the dataflow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Finishing {
+    /// The order, over the relation's columns.
+    pub order_by: Vec<ColumnOrder>,
+    /// `LIMIT`: an int8 that may hold parameters; NULL: none.
+    pub limit: Option<Expr>,
+    /// `OFFSET`.
+    pub offset: Option<Expr>,
+    /// The columns that go out.
+    pub project: Vec<usize>,
+}
+
+/// What `RETURNING` answers with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Returning {
+    /// Over the new row (INSERT, UPDATE) or the old one (DELETE).
+    pub exprs: Vec<Expr>,
+    /// Their names and types.
+    pub desc: RelationDesc,
+}
+
+/// Where the value of a new row's column comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnSource {
+    /// The source's column of that position, already of the column's type.
+    Source(usize),
+    /// An expression over nothing (a default), of the column's type; evaluated once a row.
+    Default(Expr),
+    /// The next value of a sequence.
+    Sequence(GlobalId),
+}
+
+/// `INSERT`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    /// Into which table.
+    pub table: GlobalId,
+    /// The rows.
+    pub source: Select,
+    /// For each column of the table.
+    pub columns: Vec<ColumnSource>,
+    /// `ON CONFLICT DO NOTHING` on the primary key.
+    pub on_conflict_do_nothing: bool,
+    /// `RETURNING`.
+    pub returning: Option<Returning>,
+}
+
+/// `UPDATE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// Which table.
+    pub table: GlobalId,
+    /// Its rows that change: the old row's columns, then the new row's.
+    pub selection: Relation,
+    /// `RETURNING`.
+    pub returning: Option<Returning>,
+}
+
+/// `DELETE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    /// From which table.
+    pub table: GlobalId,
+    /// Its rows that go.
+    pub selection: Relation,
+    /// `RETURNING`.
+    pub returning: Option<Returning>,
+}
+
+/// `SUBSCRIBE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subscribe {
+    /// What is watched.
+    pub relation: Relation,
+    /// Its columns.
+    pub desc: RelationDesc,
+    /// `WITH (SNAPSHOT)`.
+    pub snapshot: bool,
+    /// `WITH (PROGRESS)`.
+    pub progress: bool,
+    /// `AS OF`, constant.
+    pub as_of: Option<Expr>,
+    /// `UP TO`, constant.
+    pub up_to: Option<Expr>,
+}
+
+/// How `COPY` spells rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyOptions {
+    /// The format.
+    pub format: CopyFormat,
+    /// One byte between columns.
+    pub delimiter: u8,
+    /// How NULL is spelled.
+    pub null: String,
+    /// Whether the first line holds names (`MATCH` checks them).
+    pub header: CopyHeader,
+    /// CSV's quote.
+    pub quote: u8,
+    /// CSV's escape.
+    pub escape: u8,
+    /// Columns always quoted on output; none: those that need it; empty: all.
+    pub force_quote: Option<Vec<usize>>,
+    /// Columns whose unquoted NULL spelling is taken as text.
+    pub force_not_null: Vec<usize>,
+    /// Columns whose quoted NULL spelling is NULL.
+    pub force_null: Vec<usize>,
+}
+
+/// The forms of `COPY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CopyFormat {
+    Text,
+    Csv,
+    Binary,
+}
+
+/// What the first line of a `COPY` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CopyHeader {
+    None,
+    Names,
+    Match,
+}
+
+/// `COPY table FROM STDIN`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyFrom {
+    /// Into which table.
+    pub table: GlobalId,
+    /// The table's columns that the input has, in its order.
+    pub input: Vec<usize>,
+    /// For each column of the table, over the input's columns.
+    pub columns: Vec<ColumnSource>,
+    /// The form.
+    pub options: CopyOptions,
+}
+
+/// `COPY … TO STDOUT`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyTo {
+    /// A SELECT, a SUBSCRIBE or a statement with RETURNING.
+    pub query: Box<Statement>,
+    /// The form.
+    pub options: CopyOptions,
+}
+
+/// A column of a new table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type; not nullable under NOT NULL and PRIMARY KEY.
+    pub ty: ColumnType,
+    /// The text of its default expression, bound.
+    pub default: Option<String>,
+    /// The sequence that serial or identity makes.
+    pub sequence: Option<NewSequence>,
+}
+
+/// A sequence that a column brings along.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSequence {
+    /// `GENERATED ALWAYS`: a value may not be given.
+    pub always: bool,
+    /// `GENERATED … AS IDENTITY`, otherwise serial.
+    pub identity: bool,
+    /// Its options.
+    pub options: SequenceOptions,
+}
+
+/// What a sequence counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SequenceOptions {
+    pub start: i64,
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cycle: bool,
+}
+
+/// `CREATE TABLE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// Where.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<NewColumn>,
+    /// The columns of the primary key and the constraint's name.
+    pub primary_key: Option<(Vec<usize>, String)>,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `RETAIN HISTORY FOR`, in milliseconds.
+    pub retain_ms: Option<u64>,
+    /// `CREATE TABLE … AS`: its first rows.
+    pub source: Option<Box<Select>>,
+}
+
+/// `CREATE [MATERIALIZED] VIEW`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    /// Where.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// Whether its content is maintained.
+    pub materialized: bool,
+    /// The query.
+    pub relation: Relation,
+    /// Its columns.
+    pub desc: RelationDesc,
+    /// The text to be planned again: names qualified, `*` expanded.
+    pub text: String,
+    /// What it reads: tables, views, each once, ascending.
+    pub depends_on: Vec<GlobalId>,
+    /// `OR REPLACE`.
+    pub or_replace: bool,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `RETAIN HISTORY FOR`, in milliseconds.
+    pub retain_ms: Option<u64>,
+}
+
+/// `CREATE INDEX`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name; made up where there is none.
+    pub name: String,
+    /// The table or materialized view.
+    pub on: GlobalId,
+    /// The key, over its columns.
+    pub key: Vec<Expr>,
+    /// The texts of the key, for planning again.
+    pub key_text: Vec<String>,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+}
+
+/// `DROP`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drop {
+    /// What goes, each with its qualified name as written.
+    pub objects: Vec<GlobalId>,
+    /// Whether what depends on it goes too.
+    pub cascade: bool,
+    /// The command tag.
+    pub tag: &'static str,
+    /// NOTICEs about objects that `IF EXISTS` did not find.
+    pub notices: Vec<String>,
+}
+
+/// `EXPLAIN`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    /// Which form of the plan.
+    pub stage: ExplainStage,
+    /// Of what.
+    pub statement: Box<Statement>,
+}
+
+/// The stages of planning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ExplainStage {
+    Raw,
+    Decorrelated,
+    Optimized,
+    Physical,
+}
