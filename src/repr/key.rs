@@ -1,12 +1,384 @@
-//! The order-preserving encoding of keys.
+//! The key encoding: byte strings that compare as their datums do.
+//!
+//! Comparing two keys of the same types as bytes gives PostgreSQL's btree order of the columns, and
+//! equal keys are equal datums, whatever they were written as: `1.0` and `1.00`, `-0` and `0`,
+//! `1 mon` and `30 days`, `char(n)` with other padding. Only jsonb keeps equality alone.
+//!
+//! - Integers, dates and times: big-endian, sign flipped. Floats: as their bits, folded so that
+//!   negative ones descend; every NaN is the greatest.
+//! - Text: its bytes and a zero, which text never contains.
+//! - bytea: a zero byte becomes `00 ff`, and `00 01` ends it.
+//! - numeric: a class byte, a decimal exponent, then pairs of digits; see [`crate::repr::numeric`].
+//! - interval: its length with 30 days a month and 24 hours a day, in ten bytes.
+//! - jsonb: a length and the encoding with numbers normalised.
+//!
+//! Keys whose types are all of fixed width are of fixed width in [`KeyMode::Strict`].
 
 use serde::{Deserialize, Serialize};
 
-/// How a key treats NULL.
+use crate::repr::value::put_length;
+use crate::repr::{Datum, Interval, ScalarType};
+
+/// Whether a key may hold NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyMode {
-    /// It has none, and no marker.
+    /// No column is NULL, and nothing marks it so: the keys of equijoins.
     Strict,
-    /// One marker byte a part; NULL last.
+    /// Each column begins with a byte, 0 or for NULL 1; so NULLs are equal, and last.
     NullSafe,
+}
+
+const PRESENT: u8 = 0;
+const NULL: u8 = 1;
+/// What ends a bytea: below every escape, so that a prefix is less.
+const BYTEA_END: [u8; 2] = [0, 1];
+/// What a zero byte inside a bytea becomes.
+const BYTEA_ZERO: [u8; 2] = [0, 0xff];
+
+impl ScalarType {
+    /// Whether a datum can be read back from its key as it was.
+    pub const fn key_is_identity(self) -> bool {
+        match self {
+            ScalarType::Bool | ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8 => true,
+            ScalarType::Oid | ScalarType::Text | ScalarType::Varchar | ScalarType::Name => true,
+            ScalarType::Date | ScalarType::Time | ScalarType::Timestamp => true,
+            ScalarType::TimestampTz | ScalarType::Uuid => true,
+            ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
+            ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
+            ScalarType::Jsonb => false,
+        }
+    }
+
+    /// Whether keys are ordered as the type is; where not, they keep equality alone.
+    pub const fn key_is_ordered(self) -> bool {
+        !matches!(self, ScalarType::Jsonb)
+    }
+
+    /// The bytes of a strict key, where they are always as many.
+    pub const fn key_width(self) -> Option<usize> {
+        match self {
+            ScalarType::Interval => Some(INTERVAL_WIDTH),
+            other => other.value_width(),
+        }
+    }
+}
+
+/// Appends the key of `datums` to `out`.
+///
+/// # Panics
+///
+/// In [`KeyMode::Strict`] on NULL.
+pub fn encode_key<'a>(
+    mode: KeyMode,
+    types: &[ScalarType],
+    datums: &[Datum<'a>],
+    out: &mut Vec<u8>,
+) {
+    for (&ty, datum) in types.iter().zip(datums) {
+        match mode {
+            KeyMode::Strict => put(ty, datum, out),
+            KeyMode::NullSafe if datum.is_null() => out.push(NULL),
+            KeyMode::NullSafe => {
+                out.push(PRESENT);
+                put(ty, datum, out);
+            }
+        }
+    }
+}
+
+/// Appends the datums of a key, or of its first columns.
+///
+/// # Panics
+///
+/// On a type that is not [`ScalarType::key_is_identity`], or on bytes that are no key of `types`.
+#[inline]
+pub fn decode_key<'a>(
+    mode: KeyMode,
+    types: &[ScalarType],
+    bytes: &'a [u8],
+    out: &mut Vec<Datum<'a>>,
+) {
+    out.reserve(types.len());
+    let mut at = bytes;
+    for &ty in types {
+        if mode == KeyMode::NullSafe && take(&mut at) == [NULL] {
+            out.push(Datum::Null);
+        } else {
+            out.push(get(ty, &mut at));
+        }
+    }
+}
+
+#[inline]
+fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
+    match *datum {
+        Datum::Null => panic!("a strict key holds no NULL"),
+        Datum::Bool(v) => out.push(v.into()),
+        Datum::Int2(v) => out.extend_from_slice(&(v as u16 ^ (1 << 15)).to_be_bytes()),
+        Datum::Int4(v) | Datum::Date(v) => {
+            out.extend_from_slice(&(v as u32 ^ (1 << 31)).to_be_bytes());
+        }
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+            out.extend_from_slice(&(v as u64 ^ (1 << 63)).to_be_bytes());
+        }
+        Datum::Float4(v) => out.extend_from_slice(&fold_f32(v).to_be_bytes()),
+        Datum::Float8(v) => out.extend_from_slice(&fold_f64(v).to_be_bytes()),
+        Datum::Numeric(v) => v.encode_key(out),
+        Datum::Text(v) => {
+            let v = if ty == ScalarType::Bpchar { v.trim_end_matches(' ') } else { v };
+            out.extend_from_slice(v.as_bytes());
+            out.push(0);
+        }
+        Datum::Bytea(v) => put_bytea(v, out),
+        Datum::Interval(v) => put_interval(v, out),
+        Datum::Uuid(v) => out.extend_from_slice(&v),
+        Datum::Jsonb(v) => {
+            let mut normal = Vec::with_capacity(v.0.len());
+            v.normalise(&mut normal);
+            put_length(normal.len(), out);
+            out.extend_from_slice(&normal);
+        }
+        Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+    }
+}
+
+#[inline]
+fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
+    let long = |at: &mut &[u8]| (u64::from_be_bytes(take(at)) ^ (1 << 63)) as i64;
+    match ty {
+        ScalarType::Bool => Datum::Bool(take(at) != [0]),
+        ScalarType::Int2 => Datum::Int2((u16::from_be_bytes(take(at)) ^ (1 << 15)) as i16),
+        ScalarType::Int4 => Datum::Int4((u32::from_be_bytes(take(at)) ^ (1 << 31)) as i32),
+        ScalarType::Date => Datum::Date((u32::from_be_bytes(take(at)) ^ (1 << 31)) as i32),
+        ScalarType::Int8 => Datum::Int8(long(at)),
+        ScalarType::Time => Datum::Time(long(at)),
+        ScalarType::Timestamp => Datum::Timestamp(long(at)),
+        ScalarType::TimestampTz => Datum::TimestampTz(long(at)),
+        ScalarType::Oid => Datum::Oid(u32::from_be_bytes(take(at))),
+        ScalarType::Uuid => Datum::Uuid(take(at)),
+        ScalarType::Text | ScalarType::Varchar | ScalarType::Name => {
+            let end = at.iter().position(|b| *b == 0).expect("a zero ends text in a key");
+            let (text, rest) = at.split_at(end);
+            *at = &rest[1..];
+            debug_assert!(std::str::from_utf8(text).is_ok());
+            // Sound: the bytes are a `str`'s own, as `encode_key` put them.
+            Datum::Text(unsafe { std::str::from_utf8_unchecked(text) })
+        }
+        other => panic!("a key of {} is not read back", other.display_name()),
+    }
+}
+
+#[inline(always)]
+fn take<const N: usize>(at: &mut &[u8]) -> [u8; N] {
+    let (head, rest) = at.split_first_chunk::<N>().expect("a key has the bytes its types ask for");
+    *at = rest;
+    *head
+}
+
+/// Bits in the order of the numbers; one zero, and one NaN behind all.
+fn fold_f64(v: f64) -> u64 {
+    if v.is_nan() {
+        return u64::MAX;
+    }
+    let bits = (v + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | (1 << 63) } else { !bits }
+}
+
+/// As [`fold_f64`].
+fn fold_f32(v: f32) -> u32 {
+    if v.is_nan() {
+        return u32::MAX;
+    }
+    let bits = (v + 0.0).to_bits();
+    if bits >> 31 == 0 { bits | (1 << 31) } else { !bits }
+}
+
+fn put_bytea(bytes: &[u8], out: &mut Vec<u8>) {
+    for run in bytes.split_inclusive(|b| *b == 0) {
+        match run.split_last() {
+            Some((0, head)) => {
+                out.extend_from_slice(head);
+                out.extend_from_slice(&BYTEA_ZERO);
+            }
+            _ => out.extend_from_slice(run),
+        }
+    }
+    out.extend_from_slice(&BYTEA_END);
+}
+
+/// An interval is under 2^73 microseconds long, whatever its parts.
+const INTERVAL_WIDTH: usize = 10;
+
+fn put_interval(interval: Interval, out: &mut Vec<u8>) {
+    let biased = interval.total_micros() + (1 << (8 * INTERVAL_WIDTH - 1));
+    out.extend_from_slice(&biased.to_be_bytes()[16 - INTERVAL_WIDTH..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use bumpalo::Bump;
+    use rand::prelude::*;
+
+    use super::*;
+    use crate::repr::jsonb::JsonbBuilder;
+    use crate::repr::numeric::Numeric;
+    use crate::repr::value::{decode_column, decode_values, decode_wanted, encode_values, pack};
+
+    /// A datum of that type, out of few, so that equal and neighbouring ones occur.
+    fn random<'a>(ty: ScalarType, rng: &mut StdRng, arena: &'a Bump) -> Datum<'a> {
+        if rng.random_bool(0.1) {
+            return Datum::Null;
+        }
+        let long = [0, 1, -1, i64::MIN, i64::MAX, 256, -256][rng.random_range(0..7)];
+        let float = [0.0, -0.0, 1.5, -1.5, f64::NAN, -f64::NAN, f64::INFINITY, -f64::INFINITY]
+            [rng.random_range(0..8)];
+        match ty {
+            ScalarType::Bool => Datum::Bool(rng.random()),
+            ScalarType::Int2 => Datum::Int2(long as i16),
+            ScalarType::Int4 => Datum::Int4(long as i32),
+            ScalarType::Int8 => Datum::Int8(long),
+            ScalarType::Float4 => Datum::Float4(float as f32),
+            ScalarType::Float8 => Datum::Float8(float),
+            ScalarType::Numeric => Datum::Numeric(random_numeric(rng).encode_in(arena)),
+            ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Bpchar => {
+                let length = rng.random_range(0..4);
+                let text: String =
+                    (0..length).map(|_| *['a', ' ', '\u{1}', 'é'].choose(rng).unwrap()).collect();
+                Datum::Text(arena.alloc_str(&text.repeat(if rng.random() { 1 } else { 60 })))
+            }
+            ScalarType::Bytea => {
+                let length = rng.random_range(0..4);
+                Datum::Bytea(
+                    arena.alloc_slice_fill_with(length, |_| [0, 1, 255][rng.random_range(0..3)]),
+                )
+            }
+            ScalarType::Date => Datum::Date(long as i32),
+            ScalarType::Time => Datum::Time(long),
+            ScalarType::Timestamp => Datum::Timestamp(long),
+            ScalarType::TimestampTz => Datum::TimestampTz(long),
+            ScalarType::Interval => Datum::Interval(Interval {
+                months: rng.random_range(-1..2),
+                days: rng.random_range(-2..3) * 30,
+                micros: [0, 2_592_000_000_000, long][rng.random_range(0..3)],
+            }),
+            ScalarType::Uuid => Datum::Uuid([rng.random_range(0..3); 16]),
+            ScalarType::Jsonb => {
+                let mut builder = JsonbBuilder::new();
+                random_json(rng, &mut builder, 2);
+                Datum::Jsonb(builder.finish_in(arena))
+            }
+            ScalarType::Oid => Datum::Oid(long as u32),
+        }
+    }
+
+    fn random_numeric(rng: &mut StdRng) -> Numeric {
+        let dscale = [0, 1, 2, 5, 41, 300][rng.random_range(0..6)];
+        let units = [0, 1, -1, 10, 100, -100, 12, 99, 10_000, i128::MAX, i128::MIN];
+        match rng.random_range(0..12) {
+            0 => Numeric::NaN,
+            1 => Numeric::PositiveInfinity,
+            2 => Numeric::NegativeInfinity,
+            3 | 4 => Numeric::from_big(
+                num_bigint::BigInt::from(units[rng.random_range(0..11)])
+                    * num_bigint::BigInt::from(10).pow(rng.random_range(0..50)),
+                dscale,
+            ),
+            _ => Numeric::new(units[rng.random_range(0..11)], dscale),
+        }
+    }
+
+    fn random_json(rng: &mut StdRng, out: &mut JsonbBuilder, depth: u32) {
+        match rng.random_range(0..if depth == 0 { 4 } else { 6 }) {
+            0 => out.null(),
+            1 => out.bool(rng.random()),
+            2 => out.number(&Numeric::new(rng.random_range(0..3), rng.random_range(0..2))),
+            3 => out.string(["", "a", "b"][rng.random_range(0..3)]),
+            4 => {
+                out.begin_array();
+                (0..rng.random_range(0..3)).for_each(|_| random_json(rng, out, depth - 1));
+                out.end();
+            }
+            _ => {
+                out.begin_object();
+                for _ in 0..rng.random_range(0..3) {
+                    out.key(["a", "b", "bb"][rng.random_range(0..3)]);
+                    random_json(rng, out, depth - 1);
+                }
+                out.end();
+            }
+        }
+    }
+
+    fn key(mode: KeyMode, types: &[ScalarType], datums: &[Datum<'_>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_key(mode, types, datums, &mut out);
+        out
+    }
+
+    #[test]
+    fn keys_compare_as_datums() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for ty in ScalarType::ALL {
+            let arena = Bump::new();
+            let datums: Vec<_> = (0..120).map(|_| random(ty, &mut rng, &arena)).collect();
+            for a in &datums {
+                for b in &datums {
+                    // A second column shows that no key runs into the next.
+                    let with = |d: &Datum<'_>, n| {
+                        key(KeyMode::NullSafe, &[ty, ScalarType::Int2], &[*d, Datum::Int2(n)])
+                    };
+                    let expected = a.compare_as(ty, b);
+                    if ty.key_is_ordered() {
+                        assert_eq!(with(a, 0).cmp(&with(b, 0)), expected, "{a:?} {b:?}");
+                        assert_eq!(with(a, 1) > with(b, 0), expected.is_ge(), "{a:?} {b:?}");
+                    }
+                    assert_eq!(with(a, 0) == with(b, 0), expected.is_eq(), "{a:?} {b:?}");
+                    assert_eq!(expected, b.compare_as(ty, a).reverse());
+                }
+                if let (Some(width), false) = (ty.key_width(), a.is_null()) {
+                    assert_eq!(key(KeyMode::Strict, &[ty], &[*a]).len(), width);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_identity_keys_come_back() {
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..2_000 {
+            let arena = Bump::new();
+            let types: Vec<ScalarType> = (0..rng.random_range(0..20))
+                .map(|_| *ScalarType::ALL.choose(&mut rng).unwrap())
+                .collect();
+            let datums: Vec<_> = types.iter().map(|t| random(*t, &mut rng, &arena)).collect();
+            let row = pack(&datums);
+            let mut back = Vec::new();
+            decode_values(&types, row.bytes(), &mut back);
+            assert_eq!(back, datums);
+            assert_eq!(pack(&back), row, "the bytes are the same again");
+
+            let wanted: Vec<bool> = types.iter().map(|_| rng.random()).collect();
+            let k = rng.random_range(0..=types.len());
+            let (mut some, mut first) = (Vec::new(), Vec::new());
+            decode_wanted(&types, &wanted[..k], row.bytes(), &mut some);
+            decode_values(&types[..k], row.bytes(), &mut first);
+            assert_eq!(first, datums[..k]);
+            for i in 0..k {
+                assert_eq!(some[i], if wanted[i] { datums[i] } else { Datum::Null });
+                assert_eq!(decode_column(&types, i, row.bytes()), datums[i]);
+            }
+            let mut longer = row.bytes().to_vec();
+            encode_values(&datums, &mut longer);
+            assert_eq!(crate::repr::value::encoded_len(&types, &longer), row.bytes().len());
+
+            let kept: Vec<usize> =
+                (0..types.len()).filter(|i| types[*i].key_is_identity()).collect();
+            let types: Vec<_> = kept.iter().map(|i| types[*i]).collect();
+            let datums: Vec<_> = kept.iter().map(|i| datums[*i]).collect();
+            let bytes = key(KeyMode::NullSafe, &types, &datums);
+            let mut back = Vec::new();
+            decode_key(KeyMode::NullSafe, &types, &bytes, &mut back);
+            assert_eq!(back, datums);
+        }
+    }
 }

@@ -10,7 +10,9 @@ pub mod key;
 pub mod numeric;
 pub mod row;
 pub mod scalar;
+pub mod scratch;
 pub mod settings;
+pub mod value;
 
 pub use datum::{Datum, Interval};
 pub use ids::{Diff, GlobalId, Timestamp};

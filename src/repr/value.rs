@@ -1,0 +1,258 @@
+//! The value encoding of rows.
+//!
+//! A row's bytes are read with the list of its types; nothing in them says what they are. Before
+//! each group of eight columns stands a byte whose bits, lowest first, tell which of them are NULL;
+//! a NULL takes no more room. Fixed-width types follow as little-endian bytes; the others as a
+//! length (seven bits a byte, lowest first, high bit set on all but the last) and that many bytes:
+//! UTF-8, raw bytes, or the encodings of [`crate::repr::numeric`] and [`crate::repr::jsonb`].
+//!
+//! The bytes of the first columns do not depend on how many columns follow, so that decoding a
+//! prefix of a row's types is decoding a prefix of its columns.
+//!
+//! Invariant: only bytes that [`encode_values`] made are decoded, with the types of the datums that
+//! were encoded. Text is not checked again; other bytes may panic or give nonsense.
+
+use crate::repr::jsonb::JsonbRef;
+use crate::repr::numeric::NumericRef;
+use crate::repr::{Datum, Interval, Row, ScalarType};
+
+/// How many columns share a byte of NULL bits.
+const GROUP: usize = 8;
+
+/// Appends the encoding of `datums` to `out`.
+pub fn encode_values<'a>(datums: &[Datum<'a>], out: &mut Vec<u8>) {
+    for group in datums.chunks(GROUP) {
+        let start = out.len();
+        out.push(0);
+        let mut nulls = 0u8;
+        for (i, datum) in group.iter().enumerate() {
+            if datum.is_null() {
+                nulls |= 1 << i;
+            } else {
+                put(datum, out);
+            }
+        }
+        out[start] = nulls;
+    }
+}
+
+/// The row of these datums.
+pub fn pack(datums: &[Datum<'_>]) -> Row {
+    let mut bytes = Vec::with_capacity(16 * datums.len());
+    encode_values(datums, &mut bytes);
+    Row::new(&bytes)
+}
+
+/// Appends `types.len()` datums, read from `bytes`; see the module for what may be given.
+#[inline]
+pub fn decode_values<'a>(types: &[ScalarType], bytes: &'a [u8], out: &mut Vec<Datum<'a>>) {
+    out.reserve(types.len());
+    let mut at = bytes;
+    for group in types.chunks(GROUP) {
+        let [mut nulls] = take(&mut at);
+        for &ty in group {
+            out.push(if nulls & 1 == 0 { get(ty, &mut at) } else { Datum::Null });
+            nulls >>= 1;
+        }
+    }
+}
+
+/// Appends `wanted.len()` datums, where those not wanted are passed over and read as NULL.
+///
+/// Columns behind the last in `wanted` are not looked at.
+#[inline]
+pub fn decode_wanted<'a>(
+    types: &[ScalarType],
+    wanted: &[bool],
+    bytes: &'a [u8],
+    out: &mut Vec<Datum<'a>>,
+) {
+    out.reserve(wanted.len());
+    let mut at = bytes;
+    for (types, wanted) in types.chunks(GROUP).zip(wanted.chunks(GROUP)) {
+        let [mut nulls] = take(&mut at);
+        for (&ty, &wanted) in types.iter().zip(wanted) {
+            let mut datum = Datum::Null;
+            if nulls & 1 == 0 {
+                if wanted {
+                    datum = get(ty, &mut at);
+                } else {
+                    skip(ty, &mut at);
+                }
+            }
+            out.push(datum);
+            nulls >>= 1;
+        }
+    }
+}
+
+/// The datum of one column.
+#[inline]
+pub fn decode_column<'a>(types: &[ScalarType], column: usize, bytes: &'a [u8]) -> Datum<'a> {
+    let mut at = bytes;
+    let mut nulls = 0u8;
+    for (i, &ty) in types[..=column].iter().enumerate() {
+        if i % GROUP == 0 {
+            [nulls] = take(&mut at);
+        }
+        let null = nulls & 1 != 0;
+        nulls >>= 1;
+        if i == column {
+            return if null { Datum::Null } else { get(ty, &mut at) };
+        }
+        if !null {
+            skip(ty, &mut at);
+        }
+    }
+    Datum::Null
+}
+
+/// How many of `bytes` the encoding of columns of these types takes.
+pub fn encoded_len(types: &[ScalarType], bytes: &[u8]) -> usize {
+    let mut at = bytes;
+    for group in types.chunks(GROUP) {
+        let [mut nulls] = take(&mut at);
+        for &ty in group {
+            if nulls & 1 == 0 {
+                skip(ty, &mut at);
+            }
+            nulls >>= 1;
+        }
+    }
+    bytes.len() - at.len()
+}
+
+impl ScalarType {
+    /// The bytes of a value that is not NULL, where they are always as many.
+    pub const fn value_width(self) -> Option<usize> {
+        match self {
+            ScalarType::Bool => Some(1),
+            ScalarType::Int2 => Some(2),
+            ScalarType::Int4 | ScalarType::Float4 | ScalarType::Date | ScalarType::Oid => Some(4),
+            ScalarType::Int8 | ScalarType::Float8 | ScalarType::Time => Some(8),
+            ScalarType::Timestamp | ScalarType::TimestampTz => Some(8),
+            ScalarType::Interval | ScalarType::Uuid => Some(16),
+            ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
+            ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
+        }
+    }
+}
+
+#[inline]
+fn put(datum: &Datum<'_>, out: &mut Vec<u8>) {
+    match *datum {
+        Datum::Null => {}
+        Datum::Bool(v) => out.push(v.into()),
+        Datum::Int2(v) => out.extend_from_slice(&v.to_le_bytes()),
+        Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_le_bytes()),
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Datum::Float4(v) => out.extend_from_slice(&v.to_le_bytes()),
+        Datum::Float8(v) => out.extend_from_slice(&v.to_le_bytes()),
+        Datum::Numeric(NumericRef(v)) | Datum::Bytea(v) | Datum::Jsonb(JsonbRef(v)) => {
+            put_bytes(v, out);
+        }
+        Datum::Text(v) => put_bytes(v.as_bytes(), out),
+        Datum::Interval(v) => {
+            out.extend_from_slice(&v.months.to_le_bytes());
+            out.extend_from_slice(&v.days.to_le_bytes());
+            out.extend_from_slice(&v.micros.to_le_bytes());
+        }
+        Datum::Uuid(v) => out.extend_from_slice(&v),
+        Datum::Oid(v) => out.extend_from_slice(&v.to_le_bytes()),
+    }
+}
+
+#[inline]
+fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
+    match ty {
+        ScalarType::Bool => {
+            let [v] = take(at);
+            Datum::Bool(v != 0)
+        }
+        ScalarType::Int2 => Datum::Int2(i16::from_le_bytes(take(at))),
+        ScalarType::Int4 => Datum::Int4(i32::from_le_bytes(take(at))),
+        ScalarType::Int8 => Datum::Int8(i64::from_le_bytes(take(at))),
+        ScalarType::Float4 => Datum::Float4(f32::from_le_bytes(take(at))),
+        ScalarType::Float8 => Datum::Float8(f64::from_le_bytes(take(at))),
+        ScalarType::Numeric => Datum::Numeric(NumericRef(take_bytes(at))),
+        ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
+            let bytes = take_bytes(at);
+            debug_assert!(std::str::from_utf8(bytes).is_ok());
+            // Sound by the invariant of the module: the bytes were those of a `str`.
+            Datum::Text(unsafe { std::str::from_utf8_unchecked(bytes) })
+        }
+        ScalarType::Bytea => Datum::Bytea(take_bytes(at)),
+        ScalarType::Date => Datum::Date(i32::from_le_bytes(take(at))),
+        ScalarType::Time => Datum::Time(i64::from_le_bytes(take(at))),
+        ScalarType::Timestamp => Datum::Timestamp(i64::from_le_bytes(take(at))),
+        ScalarType::TimestampTz => Datum::TimestampTz(i64::from_le_bytes(take(at))),
+        ScalarType::Interval => {
+            let months = i32::from_le_bytes(take(at));
+            let days = i32::from_le_bytes(take(at));
+            Datum::Interval(Interval { months, days, micros: i64::from_le_bytes(take(at)) })
+        }
+        ScalarType::Uuid => Datum::Uuid(take(at)),
+        ScalarType::Jsonb => Datum::Jsonb(JsonbRef(take_bytes(at))),
+        ScalarType::Oid => Datum::Oid(u32::from_le_bytes(take(at))),
+    }
+}
+
+#[inline]
+fn skip(ty: ScalarType, at: &mut &[u8]) {
+    let width = match ty.value_width() {
+        Some(width) => width,
+        None => take_length(at),
+    };
+    *at = &at[width..];
+}
+
+#[inline(always)]
+fn take<const N: usize>(at: &mut &[u8]) -> [u8; N] {
+    let (head, rest) = at.split_first_chunk::<N>().expect("a row has the bytes its types ask for");
+    *at = rest;
+    *head
+}
+
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    put_length(bytes.len(), out);
+    out.extend_from_slice(bytes);
+}
+
+#[inline]
+fn take_bytes<'a>(at: &mut &'a [u8]) -> &'a [u8] {
+    let length = take_length(at);
+    let (head, rest) = at.split_at(length);
+    *at = rest;
+    head
+}
+
+/// Appends a length in seven bits a byte.
+pub(crate) fn put_length(mut length: usize, out: &mut Vec<u8>) {
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+}
+
+#[inline]
+fn take_length(at: &mut &[u8]) -> usize {
+    let [first] = take(at);
+    if first < 0x80 { first as usize } else { take_long_length(first, at) }
+}
+
+#[cold]
+fn take_long_length(first: u8, at: &mut &[u8]) -> usize {
+    let mut length = (first & 0x7f) as usize;
+    let mut shift = 7;
+    loop {
+        let [byte] = take(at);
+        length |= ((byte & 0x7f) as usize) << shift;
+        if byte < 0x80 {
+            return length;
+        }
+        shift += 7;
+    }
+}
