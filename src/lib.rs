@@ -1,6 +1,7 @@
 //! Weir: a PostgreSQL-wire-compatible reactive database.
 #![warn(missing_docs)]
 
+pub mod catalog;
 pub mod dataflow;
 pub mod error;
 pub mod expr;

@@ -1,0 +1,173 @@
+//! What the catalog holds: objects with their shape and their bound text.
+//!
+//! Plans are never kept here; an object's text is planned again at each start. Items are stored as
+//! they are (serde), so their fields only ever grow at the end of an enum or behind a new variant.
+
+use serde::{Deserialize, Serialize};
+
+use crate::repr::settings::FormatSettings;
+use crate::repr::{GlobalId, RelationDesc};
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its identity.
+    pub id: GlobalId,
+    /// The schema it is in; its own name, for a schema.
+    pub schema: String,
+    /// Its name there.
+    pub name: String,
+    /// The rest.
+    pub kind: ItemKind,
+}
+
+/// The kinds of objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ItemKind {
+    /// A schema.
+    Schema,
+    /// A table.
+    Table(Table),
+    /// A view, maintained or not.
+    View(View),
+    /// An index.
+    Index(Index),
+    /// A sequence.
+    Sequence(Sequence),
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its columns; its primary key, if any, is the first of the keys.
+    pub desc: RelationDesc,
+    /// For each column what it is where no value is given.
+    pub defaults: Vec<Option<ColumnDefault>>,
+    /// Its primary key.
+    pub primary_key: Option<PrimaryKey>,
+    /// How long history stays readable, in milliseconds; none: the server's default.
+    pub retain_ms: Option<u64>,
+}
+
+/// A primary key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryKey {
+    /// Its columns, in the order of the constraint.
+    pub columns: Vec<usize>,
+    /// The name of the constraint.
+    pub name: String,
+}
+
+/// What a column is where no value is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ColumnDefault {
+    /// The value of an expression (bound text).
+    Expression(String),
+    /// The next value of a sequence.
+    Sequence {
+        /// The sequence, owned by the column.
+        id: GlobalId,
+        /// Whether the column is an identity column rather than a serial one.
+        identity: bool,
+        /// `GENERATED ALWAYS`.
+        always: bool,
+    },
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Its columns.
+    pub desc: RelationDesc,
+    /// Whether its content is maintained.
+    pub materialized: bool,
+    /// The query: names qualified, `*` expanded.
+    pub text: String,
+    /// What it reads, ascending.
+    pub depends_on: Vec<GlobalId>,
+    /// What a maintained view's expressions see, captured when it was made.
+    pub settings: FormatSettings,
+    /// How long history stays readable, in milliseconds; none: the server's default.
+    pub retain_ms: Option<u64>,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// The table or materialized view.
+    pub on: GlobalId,
+    /// The key's expressions (bound text over the relation's columns).
+    pub key: Vec<String>,
+    /// What its expressions see.
+    pub settings: FormatSettings,
+}
+
+/// A sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The first value.
+    pub start: i64,
+    /// The step.
+    pub increment: i64,
+    /// The least value.
+    pub min: i64,
+    /// The greatest value.
+    pub max: i64,
+    /// Whether it starts over.
+    pub cycle: bool,
+    /// The table and column that it goes with.
+    pub owned_by: Option<(GlobalId, usize)>,
+}
+
+impl Item {
+    /// The columns, where it is a relation.
+    pub fn desc(&self) -> Option<&RelationDesc> {
+        match &self.kind {
+            ItemKind::Table(table) => Some(&table.desc),
+            ItemKind::View(view) => Some(&view.desc),
+            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) => None,
+        }
+    }
+
+    /// What it cannot exist without.
+    pub fn depends_on(&self) -> Vec<GlobalId> {
+        match &self.kind {
+            ItemKind::Schema => vec![],
+            ItemKind::Table(table) => table.sequences().collect(),
+            ItemKind::View(view) => view.depends_on.clone(),
+            ItemKind::Index(index) => vec![index.on],
+            ItemKind::Sequence(_) => vec![],
+        }
+    }
+
+    /// What kind of object it is, in words.
+    pub fn kind_name(&self) -> &'static str {
+        match &self.kind {
+            ItemKind::Schema => "schema",
+            ItemKind::Table(_) => "table",
+            ItemKind::View(view) if view.materialized => "materialized view",
+            ItemKind::View(_) => "view",
+            ItemKind::Index(_) => "index",
+            ItemKind::Sequence(_) => "sequence",
+        }
+    }
+
+    /// Whether workers hold something for it.
+    pub fn is_maintained(&self) -> bool {
+        match &self.kind {
+            ItemKind::Table(_) | ItemKind::Index(_) => true,
+            ItemKind::View(view) => view.materialized,
+            ItemKind::Schema | ItemKind::Sequence(_) => false,
+        }
+    }
+}
+
+impl Table {
+    /// The sequences that its columns own.
+    pub fn sequences(&self) -> impl Iterator<Item = GlobalId> {
+        self.defaults.iter().filter_map(|default| match default {
+            Some(ColumnDefault::Sequence { id, .. }) => Some(*id),
+            _ => None,
+        })
+    }
+}

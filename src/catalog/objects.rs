@@ -1,0 +1,131 @@
+//! The objects of one moment, by id and by name.
+//!
+//! A [`Catalog`] is a value: a change makes another one, and whoever holds the old one (a running
+//! statement, an open transaction) goes on reading it. It is small beside the data, so a change
+//! copies the maps but shares the items.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::catalog::item::{Item, ItemKind};
+use crate::error::{Error, Result, SqlState};
+use crate::repr::GlobalId;
+
+/// Schemas that are always there and that no one may write to.
+pub const SYSTEM_SCHEMAS: [&str; 3] = ["pg_catalog", "weir_catalog", "information_schema"];
+
+/// The objects of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// How many changes made it.
+    version: u64,
+    items: BTreeMap<GlobalId, Arc<Item>>,
+    /// Schema, then name. Schemas themselves are under the empty schema.
+    names: BTreeMap<(String, String), GlobalId>,
+}
+
+/// A change of one object: its new form, or none where it is dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which object.
+    pub id: GlobalId,
+    /// What it becomes.
+    pub item: Option<Arc<Item>>,
+}
+
+impl Catalog {
+    /// How many changes made it; equal versions of one server are equal catalogs.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The object of that id.
+    pub fn get(&self, id: GlobalId) -> Option<&Arc<Item>> {
+        self.items.get(&id)
+    }
+
+    /// The object of that id, which the caller knows to be there.
+    pub fn expect(&self, id: GlobalId) -> Result<&Arc<Item>> {
+        self.get(id).ok_or_else(|| Error::internal(format!("no object {id} in the catalog")))
+    }
+
+    /// All objects, by id.
+    pub fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
+        self.items.values()
+    }
+
+    /// The object of that name in that schema.
+    pub fn by_name(&self, schema: &str, name: &str) -> Option<&Arc<Item>> {
+        let id = self.names.get(&(schema.to_owned(), name.to_owned()))?;
+        self.items.get(id)
+    }
+
+    /// The first object of that name in the schemas of `path`.
+    pub fn resolve(&self, path: &[String], name: &str) -> Option<&Arc<Item>> {
+        path.iter().find_map(|schema| self.by_name(schema, name))
+    }
+
+    /// Whether there is a schema of that name.
+    pub fn has_schema(&self, name: &str) -> bool {
+        SYSTEM_SCHEMAS.contains(&name) || self.by_name("", name).is_some()
+    }
+
+    /// The objects that cannot exist without `id`, directly.
+    pub fn dependents(&self, id: GlobalId) -> impl Iterator<Item = &Arc<Item>> {
+        let owned = self.get(id).map(|item| match &item.kind {
+            // A sequence that a column owns goes with its table, and not the other way round.
+            ItemKind::Sequence(sequence) => sequence.owned_by.is_some(),
+            _ => false,
+        });
+        let in_schema = self
+            .get(id)
+            .filter(|item| matches!(item.kind, ItemKind::Schema))
+            .map(|item| item.name.clone());
+        self.items.values().filter(move |other| {
+            let named = in_schema.as_ref().is_some_and(|s| other.id != id && other.schema == *s);
+            named || (owned != Some(true) && other.depends_on().contains(&id))
+        })
+    }
+
+    /// This catalog with the changes applied, in order.
+    ///
+    /// Errors: 42P07 and its kin where a name is taken (the message is PostgreSQL's).
+    pub fn with(&self, changes: &[Change]) -> Result<Catalog> {
+        let mut next = self.clone();
+        next.version += 1;
+        for change in changes {
+            if let Some(old) = next.items.remove(&change.id) {
+                next.names.remove(&name_of(&old));
+            }
+            let Some(item) = &change.item else { continue };
+            let name = name_of(item);
+            if next.names.contains_key(&name) {
+                return Err(taken(item));
+            }
+            next.names.insert(name, item.id);
+            next.items.insert(item.id, item.clone());
+        }
+        Ok(next)
+    }
+}
+
+fn name_of(item: &Item) -> (String, String) {
+    match item.kind {
+        ItemKind::Schema => (String::new(), item.name.clone()),
+        _ => (item.schema.clone(), item.name.clone()),
+    }
+}
+
+/// The error of a name that is taken.
+pub fn taken(item: &Item) -> Error {
+    match item.kind {
+        ItemKind::Schema => Error::new(
+            SqlState::DUPLICATE_SCHEMA,
+            format!("schema \"{}\" already exists", item.name),
+        ),
+        _ => Error::new(
+            SqlState::DUPLICATE_TABLE,
+            format!("relation \"{}\" already exists", item.name),
+        ),
+    }
+}
