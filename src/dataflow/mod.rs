@@ -2,5 +2,21 @@
 //!
 //! Floor 3. Knows plans, expressions and rows; never SQL, the catalog, the log or sessions.
 //! [`command`] is all that crosses to the coordinator.
+//!
+//! Rows enter through an [`input`] for each table, are indexed in [`arrangement`]s, are brought
+//! into other dataflows by an [`import`] and read by a [`scan`] or a [`join`], and leave by a
+//! [`peek`] or a [`subscribe`] sink. A worker never fails: a fault of a row is a row of the error
+//! side.
+//!
+//! Time is [`crate::repr::Timestamp`], totally ordered; only arrangements and joins are written
+//! for any time, so that iteration can use them.
 
+pub mod arrangement;
 pub mod command;
+pub mod emit;
+pub mod import;
+pub mod input;
+pub mod join;
+pub mod peek;
+pub mod scan;
+pub mod subscribe;

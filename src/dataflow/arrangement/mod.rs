@@ -1,0 +1,21 @@
+//! Arrangements: rows indexed by the bytes of a key, in a layout that keeps only bytes.
+//!
+//! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
+//! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
+//! trims what merging leaves over, and [`batcher`] sorts and seals what arrives.
+//! [`arrange::arrange_rows`] puts it all together.
+
+pub mod arrange;
+pub mod batch;
+pub mod batcher;
+pub mod container;
+pub mod layout;
+
+pub use arrange::{
+    RowArranged, RowSpine, RowTrace, Rows, RowsByKey, arrange_rows, clamp_to_upper, fill, route,
+    upper_of,
+};
+pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
+pub use batcher::RowBatcher;
+pub use container::{RowContainer, RowRef};
+pub use layout::{RowLayout, RowUpdate};

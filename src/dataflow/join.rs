@@ -1,0 +1,318 @@
+//! The equijoin of two arrangements, with a tactic that yields inside a key.
+//!
+//! Differential drives a join ([`join_with_tactic`]): it pairs each new batch with what the other
+//! side holds, and pulls output from an iterator until a million records are shipped. Its own
+//! iterator stops only between keys and counts records after consolidation, so one hot key of
+//! 3163 × 3163 matches took one step of 2.5 s and 560 MB. Ours walks value × value and stops after
+//! [`MATCHES`] matches wherever it is, and reports work done, not records left, as fuel.
+//!
+//! The logic is one boxed closure, so the engine's join is compiled once per time and trace.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use differential_dataflow::consolidation::{consolidate, consolidate_updates};
+use differential_dataflow::operators::arrange::Arranged;
+use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
+use differential_dataflow::trace::cursor::{CursorList, cursor_list};
+use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
+use differential_dataflow::{AsCollection, VecCollection};
+use timely::Accountable;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::Stream;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+
+use super::arrangement::{RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time};
+use super::emit::{Emit, JoinLogic};
+use crate::repr::{Diff, Row, Timestamp};
+
+/// After how many matches one slice of work ends.
+pub const MATCHES: i64 = 1 << 16;
+/// After how many rows one slice of work ends.
+const ROWS: usize = 1 << 13;
+
+/// A cursor over keyed rows.
+pub trait RowCursorAt<T: Time>:
+    for<'a> Cursor<
+        Time = T,
+        Diff = Diff,
+        Key<'a> = RowRef<'a>,
+        Val<'a> = RowRef<'a>,
+        KeyContainer = RowContainer,
+    >
+{
+}
+
+impl<T: Time, C> RowCursorAt<T> for C where
+    C: for<'a> Cursor<
+            Time = T,
+            Diff = Diff,
+            Key<'a> = RowRef<'a>,
+            Val<'a> = RowRef<'a>,
+            KeyContainer = RowContainer,
+        >
+{
+}
+
+/// Joins two arrangements on their keys; returns rows and errors.
+///
+/// `logic` sees key, left value and right value of each match. All updates come at `as_of` or
+/// later.
+pub fn join_rows<'s>(
+    left: RowArranged<'s>,
+    right: RowArranged<'s>,
+    name: &str,
+    as_of: Timestamp,
+    logic: JoinLogic,
+) -> (RowsByKey<'s>, Rows<'s>) {
+    join_traces(left, right, name, as_of, logic)
+}
+
+/// [`join_rows`] for any time and for traces that are entered into a scope.
+pub fn join_traces<'s, T: Time, L, R>(
+    left: Arranged<'s, L>,
+    right: Arranged<'s, R>,
+    name: &str,
+    as_of: T,
+    logic: JoinLogic,
+) -> (RowsByKey<'s, T>, Rows<'s, T>)
+where
+    L: TraceReader<Time = T, Batch: Navigable> + 'static,
+    R: TraceReader<Time = T, Batch: Navigable> + 'static,
+    BatchCursor<L>: RowCursorAt<T>,
+    BatchCursor<R>: RowCursorAt<T>,
+{
+    let tactic = Tactic { logic: Rc::new(RefCell::new(logic)), as_of };
+    split(join_with_tactic(left, right, name, tactic), name)
+}
+
+/// Rows, errors, and the number of matches it took to make them.
+#[derive(Clone)]
+struct Metered<T> {
+    oks: Vec<RowUpdate<T>>,
+    errs: Vec<(Row, T, Diff)>,
+    work: i64,
+}
+
+impl<T> Default for Metered<T> {
+    fn default() -> Self {
+        Metered { oks: Vec::new(), errs: Vec::new(), work: 0 }
+    }
+}
+
+impl<T> Accountable for Metered<T> {
+    fn record_count(&self) -> i64 {
+        self.work
+    }
+}
+
+/// Takes metered output apart into its two streams.
+fn split<'s, T: Time>(
+    stream: Stream<'s, T, Metered<T>>,
+    name: &str,
+) -> (RowsByKey<'s, T>, Rows<'s, T>) {
+    let mut builder = OperatorBuilder::new(format!("{name}: rows"), stream.scope());
+    let mut input = builder.new_input(stream, Pipeline);
+    let (ok_output, ok_stream) = builder.new_output();
+    let (err_output, err_stream) = builder.new_output();
+    let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
+    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    builder.build(move |_capabilities| {
+        move |_frontiers| {
+            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            input.for_each(|capability, metered| {
+                if !metered.oks.is_empty() {
+                    let held = capability.retain_stamp(0);
+                    ok_output.session(&held).give_container(&mut metered.oks);
+                }
+                if !metered.errs.is_empty() {
+                    let held = capability.retain_stamp(1);
+                    err_output.session(&held).give_container(&mut metered.errs);
+                }
+            });
+        }
+    });
+    let errs: VecCollection<'s, T, Row, Diff> = err_stream.as_collection();
+    (ok_stream.as_collection(), errs)
+}
+
+/// Makes a [`Walk`] of each pair of batch lists that differential hands over.
+struct Tactic<T> {
+    logic: Rc<RefCell<JoinLogic>>,
+    as_of: T,
+}
+
+impl<T: Time, L, R> JoinTactic<T, L, R, Metered<T>> for Tactic<T>
+where
+    L: Navigable<Cursor: RowCursorAt<T>> + 'static,
+    R: Navigable<Cursor: RowCursorAt<T>> + 'static,
+{
+    fn prep(
+        &mut self,
+        left: Vec<L>,
+        right: Vec<R>,
+        fresh: Fresh,
+        meet: T,
+    ) -> Box<dyn Iterator<Item = Metered<T>>> {
+        // Joining all times with the as-of is always sound; joining the old side's with the new
+        // batch's lower bound changes no result, since a match comes at the later of two times.
+        let meet = meet.join(&self.as_of);
+        let (old_left, old_right) = match fresh {
+            Fresh::Input0 => (self.as_of.clone(), meet),
+            Fresh::Input1 => (meet, self.as_of.clone()),
+        };
+        Box::new(Walk {
+            left: Side::new(left, old_left),
+            right: Side::new(right, old_right),
+            inside: false,
+            emit: Emit::default(),
+            logic: Rc::clone(&self.logic),
+        })
+    }
+}
+
+/// One side of a walk.
+struct Side<B: Navigable, T> {
+    cursor: CursorList<B::Cursor>,
+    batches: Vec<B>,
+    /// Times are joined with this one.
+    advance: T,
+    /// The updates of the current value, consolidated.
+    edits: Vec<(T, Diff)>,
+}
+
+impl<T: Time, B: Navigable<Cursor: RowCursorAt<T>>> Side<B, T> {
+    fn new(batches: Vec<B>, advance: T) -> Side<B, T> {
+        let (cursor, batches) = cursor_list(batches);
+        Side { cursor, batches, advance, edits: Vec::new() }
+    }
+
+    fn key(&self) -> Option<RowRef<'_>> {
+        self.cursor.get_key(&self.batches)
+    }
+
+    fn value(&self) -> Option<RowRef<'_>> {
+        self.cursor.get_val(&self.batches)
+    }
+
+    fn load_edits(&mut self) {
+        self.edits.clear();
+        let (advance, edits) = (&self.advance, &mut self.edits);
+        self.cursor.map_times(&self.batches, |time, diff| {
+            let time = B::Cursor::owned_time(time).join(advance);
+            edits.push((time, B::Cursor::owned_diff(diff)));
+        });
+        consolidate(edits);
+    }
+}
+
+/// The matches of two lists of batches, in slices.
+struct Walk<L: Navigable, R: Navigable, T> {
+    left: Side<L, T>,
+    right: Side<R, T>,
+    /// Whether both sides stand at the same key and the left value's edits are loaded.
+    inside: bool,
+    emit: Emit,
+    logic: Rc<RefCell<JoinLogic>>,
+}
+
+impl<T: Time, L, R> Iterator for Walk<L, R, T>
+where
+    L: Navigable<Cursor: RowCursorAt<T>>,
+    R: Navigable<Cursor: RowCursorAt<T>>,
+{
+    type Item = Metered<T>;
+
+    fn next(&mut self) -> Option<Metered<T>> {
+        let mut out = Metered::default();
+        while out.work < MATCHES && out.oks.len() + out.errs.len() < ROWS {
+            let (Some(left_key), Some(right_key)) = (self.left.key(), self.right.key()) else {
+                break;
+            };
+            match left_key.cmp(&right_key) {
+                Ordering::Less => {
+                    self.left.cursor.seek_key(&self.left.batches, right_key);
+                    out.work += 1;
+                }
+                Ordering::Greater => {
+                    self.right.cursor.seek_key(&self.right.batches, left_key);
+                    out.work += 1;
+                }
+                Ordering::Equal => {
+                    if !self.inside {
+                        self.inside = true;
+                        self.left.load_edits();
+                    }
+                    self.step_inside(&mut out);
+                }
+            }
+        }
+        if out.work == 0 {
+            return None;
+        }
+        consolidate_updates(&mut out.oks);
+        consolidate_updates(&mut out.errs);
+        Some(out)
+    }
+}
+
+impl<T: Time, L, R> Walk<L, R, T>
+where
+    L: Navigable<Cursor: RowCursorAt<T>>,
+    R: Navigable<Cursor: RowCursorAt<T>>,
+{
+    /// Makes one match, or moves to the next left value or the next key.
+    fn step_inside(&mut self, out: &mut Metered<T>) {
+        out.work += 1;
+        match (self.left.value(), self.right.value()) {
+            (Some(_), Some(_)) if self.left.edits.is_empty() => self.next_left_value(),
+            (Some(_), Some(_)) => {
+                self.right.load_edits();
+                self.make_match(out);
+                self.right.cursor.step_val(&self.right.batches);
+            }
+            (Some(_), None) => self.next_left_value(),
+            (None, _) => {
+                self.left.cursor.step_key(&self.left.batches);
+                self.right.cursor.step_key(&self.right.batches);
+                self.inside = false;
+            }
+        }
+    }
+
+    fn next_left_value(&mut self) {
+        self.left.cursor.step_val(&self.left.batches);
+        if self.left.value().is_some() {
+            self.right.cursor.rewind_vals(&self.right.batches);
+            self.left.load_edits();
+        }
+    }
+
+    fn make_match(&mut self, out: &mut Metered<T>) {
+        let (Some(key), Some(left), Some(right)) =
+            (self.left.key(), self.left.value(), self.right.value())
+        else {
+            return;
+        };
+        let (left_edits, right_edits) = (&self.left.edits, &self.right.edits);
+        if right_edits.is_empty() {
+            return;
+        }
+        out.work += (left_edits.len() * right_edits.len()) as i64;
+        (self.logic.borrow_mut())(key.0, left.0, right.0, &mut self.emit);
+        let edits = || {
+            left_edits
+                .iter()
+                .flat_map(|(t, d)| right_edits.iter().map(move |(u, e)| (t.join(u), d * e)))
+        };
+        for row in self.emit.oks.drain(..) {
+            out.oks.extend(edits().map(|(time, diff)| (row.clone(), time, diff)));
+        }
+        for error in self.emit.errs.drain(..) {
+            out.errs.extend(edits().map(|(time, diff)| (error.clone(), time, diff)));
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading an arrangement at one time, outside of any dataflow.
+//!
+//! A [`Peek`] is a small state machine that the worker's loop resumes: it waits until the
+//! arrangement is complete through its time, takes the batches as they are then (they are immutable
+//! and shared, so later writes and compaction do not disturb it), and walks them by fuel. It stops
+//! for good at its limit and for a while where its reader has no credit.
+//!
+//! Only `seek_key` and steps are used: `CursorList::seek_val` loses values when several batches
+//! stand at different keys.
+
+use std::rc::Rc;
+
+use differential_dataflow::trace::cursor::{CursorList, cursor_list};
+use differential_dataflow::trace::{Cursor, Navigable, TraceReader};
+use serde::{Deserialize, Serialize};
+use timely::progress::Antichain;
+
+use super::arrangement::{RowBatch, RowRef, RowTrace, upper_of};
+use super::emit::{Emit, RowLogic};
+use crate::repr::{Diff, Row, Timestamp};
+
+/// The keys from `lo` up to but not including `hi`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRange {
+    /// The least key of the range.
+    pub lo: Row,
+    /// The least key above the range; `None` where it has no upper end.
+    pub hi: Option<Row>,
+}
+
+impl KeyRange {
+    /// All keys.
+    pub fn all() -> KeyRange {
+        KeyRange { lo: Row::EMPTY, hi: None }
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { lo: Row::new(prefix), hi: successor(prefix) }
+    }
+}
+
+/// The least byte string above all those that begin with `prefix`, if there is one.
+pub fn successor(prefix: &[u8]) -> Option<Row> {
+    let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut bytes = prefix[..=last].to_vec();
+    bytes[last] += 1;
+    Some(Row::new(&bytes))
+}
+
+/// What a peek reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeekTarget {
+    /// These keys.
+    Keys(Vec<Row>),
+    /// The keys of these ranges; [`KeyRange::all`] is a full scan.
+    Ranges(Vec<KeyRange>),
+}
+
+impl PeekTarget {
+    /// Forward order, without repetition: cursors only move forward.
+    fn normalize(&mut self) {
+        match self {
+            PeekTarget::Keys(keys) => {
+                keys.sort_unstable();
+                keys.dedup();
+            }
+            PeekTarget::Ranges(ranges) => {
+                ranges.sort_unstable_by(|a, b| a.lo.cmp(&b.lo));
+                let mut united: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+                for range in ranges.drain(..) {
+                    match united.last_mut() {
+                        Some(last) if last.hi.as_ref().is_none_or(|hi| *hi >= range.lo) => {
+                            let reaches_on = match (&last.hi, &range.hi) {
+                                (Some(old), Some(new)) => new > old,
+                                (Some(_), None) => true,
+                                (None, _) => false,
+                            };
+                            if reaches_on {
+                                last.hi = range.hi;
+                            }
+                        }
+                        _ => united.push(range),
+                    }
+                }
+                *ranges = united;
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            PeekTarget::Keys(keys) => keys.len(),
+            PeekTarget::Ranges(ranges) => ranges.len(),
+        }
+    }
+}
+
+/// How far a peek has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeekProgress {
+    /// The arrangement is not complete through the peek's time yet.
+    Waiting,
+    /// The fuel is spent: resume soon.
+    OutOfFuel,
+    /// The credit is spent: resume when the reader gives more.
+    OutOfCredit,
+    /// All is read.
+    Done,
+    /// The arrangement no longer distinguishes the peek's time: a hold was missing.
+    Compacted,
+}
+
+/// What a peek has found since it was last asked.
+#[derive(Default, Debug)]
+pub struct PeekRows {
+    /// Rows with their multiplicities.
+    pub oks: Vec<(Row, Diff)>,
+    /// Errors with their multiplicities.
+    pub errs: Vec<(Row, Diff)>,
+}
+
+/// A reading of one arrangement at one time.
+pub struct Peek {
+    at: Timestamp,
+    target: PeekTarget,
+    logic: RowLogic,
+    /// How many rows may still be returned.
+    limit: u64,
+    /// How many bytes of rows may still be returned.
+    credit: u64,
+    walk: Option<Walk>,
+    emit: Emit,
+}
+
+/// The batches as they were when they became complete, and a position in them.
+struct Walk {
+    cursor: CursorList<<Rc<RowBatch> as Navigable>::Cursor>,
+    batches: Vec<Rc<RowBatch>>,
+    /// The key or range that is being read.
+    part: usize,
+    /// Whether the cursor has been moved to its beginning.
+    inside: bool,
+}
+
+impl Peek {
+    /// A peek of `target` at `at`.
+    ///
+    /// `logic` filters and projects: its rows are the values it emits. At most `limit` rows come,
+    /// counted with their multiplicities, but the last one with all of its own.
+    pub fn new(at: Timestamp, mut target: PeekTarget, limit: Option<u64>, logic: RowLogic) -> Peek {
+        target.normalize();
+        let limit = limit.unwrap_or(u64::MAX);
+        Peek { at, target, logic, limit, credit: 0, walk: None, emit: Emit::default() }
+    }
+
+    /// Lets the peek return so many bytes more.
+    pub fn add_credit(&mut self, bytes: u64) {
+        self.credit = self.credit.saturating_add(bytes);
+    }
+
+    /// Reads on, at most `fuel` updates, and puts what is found into `found`.
+    ///
+    /// `trace` is used until the arrangement is complete through the peek's time, which must be
+    /// held readable so long.
+    pub fn resume(
+        &mut self,
+        trace: &mut RowTrace,
+        fuel: &mut usize,
+        found: &mut PeekRows,
+    ) -> PeekProgress {
+        if self.walk.is_none() {
+            if upper_of(trace).is_some_and(|upper| upper <= self.at) {
+                return PeekProgress::Waiting;
+            }
+            if !trace.get_logical_compaction().less_equal(&self.at) {
+                return PeekProgress::Compacted;
+            }
+            let batches = trace.batches_through(Antichain::new().borrow()).unwrap_or_default();
+            let (cursor, batches) = cursor_list(batches);
+            self.walk = Some(Walk { cursor, batches, part: 0, inside: false });
+        }
+        self.walk_on(fuel, found)
+    }
+
+    fn walk_on(&mut self, fuel: &mut usize, found: &mut PeekRows) -> PeekProgress {
+        let Some(walk) = self.walk.as_mut() else { return PeekProgress::Waiting };
+        while walk.part < self.target.len() && self.limit > 0 {
+            if *fuel == 0 {
+                return PeekProgress::OutOfFuel;
+            }
+            if !walk.enter(&self.target) {
+                // Moving to the next part costs a search.
+                *fuel -= 1;
+                continue;
+            }
+            while let (Some(key), Some(value)) =
+                (walk.cursor.get_key(&walk.batches), walk.cursor.get_val(&walk.batches))
+            {
+                if self.limit == 0 {
+                    return PeekProgress::Done;
+                }
+                if self.credit == 0 {
+                    return PeekProgress::OutOfCredit;
+                }
+                if *fuel == 0 {
+                    return PeekProgress::OutOfFuel;
+                }
+                let (mut count, mut updates, at) = (0, 0, self.at);
+                walk.cursor.map_times(&walk.batches, |time, diff| {
+                    updates += 1;
+                    if *time <= at {
+                        count += *diff;
+                    }
+                });
+                *fuel = fuel.saturating_sub(updates);
+                if count != 0 {
+                    (self.logic)(key.0, value.0, &mut self.emit);
+                    take_found(&mut self.emit, count, &mut self.limit, &mut self.credit, found);
+                }
+                walk.cursor.step_val(&walk.batches);
+            }
+            walk.cursor.step_key(&walk.batches);
+        }
+        PeekProgress::Done
+    }
+}
+
+/// Moves what was emitted for a row of multiplicity `count` to what was found.
+fn take_found(
+    emit: &mut Emit,
+    count: Diff,
+    limit: &mut u64,
+    credit: &mut u64,
+    found: &mut PeekRows,
+) {
+    for (_, row) in emit.oks.drain(..) {
+        *limit = limit.saturating_sub(count.unsigned_abs());
+        *credit = credit.saturating_sub((size_of::<Row>() + row.heap_size()) as u64);
+        found.oks.push((row, count));
+    }
+    for error in emit.errs.drain(..) {
+        *credit = credit.saturating_sub((size_of::<Row>() + error.heap_size()) as u64);
+        found.errs.push((error, count));
+    }
+}
+
+impl Walk {
+    /// Whether the current key lies in the current part; otherwise moves on to the next part.
+    fn enter(&mut self, target: &PeekTarget) -> bool {
+        let lo = match target {
+            PeekTarget::Keys(keys) => &keys[self.part],
+            PeekTarget::Ranges(ranges) => &ranges[self.part].lo,
+        };
+        if !self.inside {
+            self.inside = true;
+            self.cursor.seek_key(&self.batches, RowRef(lo.bytes()));
+        }
+        let key = self.cursor.get_key(&self.batches);
+        let within = key.is_some_and(|key| match target {
+            PeekTarget::Keys(_) => key.0 == lo.bytes(),
+            PeekTarget::Ranges(ranges) => {
+                ranges[self.part].hi.as_ref().is_none_or(|hi| key < RowRef(hi.bytes()))
+            }
+        });
+        if within {
+            return true;
+        }
+        // Behind the last key of all there is nothing for any later part either.
+        self.part = if key.is_none() { usize::MAX } else { self.part + 1 };
+        self.inside = false;
+        false
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading an arrangement's batches back into rows, a slice at a time.
+//!
+//! Differential's `as_collection` walks a batch in one go: two million rows kept a worker for
+//! 100 ms and filled 125 MB of messages. This operator walks batches by fuel, [`FUEL`] updates an
+//! activation, and applies the reader's filter and projection on the way.
+//!
+//! Updates from before the reader's as-of come at the as-of, with what cancels cancelled.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use differential_dataflow::AsCollection;
+use differential_dataflow::consolidation::consolidate;
+use differential_dataflow::trace::{Cursor, Navigable};
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+
+use super::arrangement::{RowArranged, RowBatch, RowUpdate, Rows, RowsByKey};
+use super::emit::{Emit, RowLogic};
+use crate::repr::{Diff, Row, Timestamp};
+
+/// How many updates are read in one activation.
+pub const FUEL: usize = 1 << 16;
+
+/// A batch that is being read.
+struct Reading {
+    capability: Capability<Timestamp>,
+    batch: Rc<RowBatch>,
+    cursor: <Rc<RowBatch> as Navigable>::Cursor,
+}
+
+/// The output of an activation.
+#[derive(Default)]
+struct Output {
+    oks: Vec<RowUpdate>,
+    errs: Vec<(Row, Timestamp, Diff)>,
+}
+
+/// Applies `logic` to every row of an arrangement; returns rows and errors.
+///
+/// All updates come at `as_of` or later.
+pub fn scan<'s>(
+    arranged: RowArranged<'s>,
+    name: &str,
+    as_of: Timestamp,
+    mut logic: RowLogic,
+) -> (RowsByKey<'s>, Rows<'s>) {
+    let scope = arranged.stream.scope();
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let activator = scope.activator_for(builder.operator_info().address);
+    let mut input = builder.new_input(arranged.stream, Pipeline);
+    let (ok_output, ok_stream) = builder.new_output();
+    let (err_output, err_stream) = builder.new_output();
+    let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
+    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    builder.build(move |_capabilities| {
+        let mut todo: VecDeque<(Reading, Capability<Timestamp>)> = VecDeque::new();
+        let mut emit = Emit::default();
+        let mut made = Output::default();
+        move |_frontiers| {
+            input.for_each(|capability, spans| {
+                let Some(time) = capability.least().map(|least| (*least).max(as_of)) else {
+                    return;
+                };
+                for batch in spans.drain(..).filter_map(|span| span.inner) {
+                    let reading = Reading {
+                        capability: capability.delayed(&time, 0),
+                        cursor: batch.cursor(),
+                        batch,
+                    };
+                    todo.push_back((reading, capability.delayed(&time, 1)));
+                }
+            });
+            let mut fuel = FUEL;
+            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            while let Some((reading, err_capability)) = todo.front_mut() {
+                let done = reading.read(&mut fuel, as_of, &mut logic, &mut emit, &mut made);
+                if !made.oks.is_empty() {
+                    let mut session = ok_output.session(&reading.capability);
+                    session.give_container(&mut made.oks);
+                }
+                if !made.errs.is_empty() {
+                    let mut session = err_output.session(&*err_capability);
+                    session.give_container(&mut made.errs);
+                }
+                if !done {
+                    activator.activate();
+                    break;
+                }
+                todo.pop_front();
+            }
+        }
+    });
+    (ok_stream.as_collection(), err_stream.as_collection())
+}
+
+impl Reading {
+    /// Reads on until the fuel is spent; says whether the batch is read to its end.
+    fn read(
+        &mut self,
+        fuel: &mut usize,
+        as_of: Timestamp,
+        logic: &mut RowLogic,
+        emit: &mut Emit,
+        made: &mut Output,
+    ) -> bool {
+        made.oks.clear();
+        made.errs.clear();
+        let mut edits = Vec::new();
+        while let Some(key) = self.cursor.get_key(&self.batch) {
+            while let Some(value) = self.cursor.get_val(&self.batch) {
+                if *fuel == 0 {
+                    return false;
+                }
+                edits.clear();
+                self.cursor.map_times(&self.batch, |time, diff| {
+                    edits.push(((*time).max(as_of), *diff));
+                });
+                *fuel = fuel.saturating_sub(edits.len().max(1));
+                consolidate(&mut edits);
+                if !edits.is_empty() {
+                    logic(key.0, value.0, emit);
+                    for row in emit.oks.drain(..) {
+                        made.oks.extend(edits.iter().map(|(t, d)| (row.clone(), *t, *d)));
+                    }
+                    for error in emit.errs.drain(..) {
+                        made.errs.extend(edits.iter().map(|(t, d)| (error.clone(), *t, *d)));
+                    }
+                }
+                self.cursor.step_val(&self.batch);
+            }
+            self.cursor.step_key(&self.batch);
+        }
+        true
+    }
+}

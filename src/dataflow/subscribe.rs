@@ -1,0 +1,249 @@
+//! Sinks: the changes of a collection, complete and consolidated, for one reader.
+//!
+//! The operator stashes updates by time (at the as-of where they are older). Times that the
+//! frontier has passed are complete: their rows are consolidated and move to an outbox from which
+//! the worker takes them as the reader's credit allows. What the reader has not taken stays here;
+//! past a limit in bytes the subscription is over. A large snapshot leaves in several messages,
+//! whose frontier does not pass the time that is still being sent.
+//!
+//! Each worker sends its own part; whoever hears them all releases what lies below the least of
+//! their frontiers.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use differential_dataflow::consolidation::consolidate;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::frontier::MutableAntichain;
+
+use super::arrangement::Rows;
+use crate::repr::{Diff, Row, Timestamp};
+
+/// What a subscription is to send.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscribeOptions {
+    /// The time of the snapshot.
+    pub as_of: Timestamp,
+    /// Whether the content at `as_of` is sent, or only what comes after it.
+    pub snapshot: bool,
+    /// The time before which the stream ends.
+    pub up_to: Option<Timestamp>,
+    /// How many bytes may wait for the reader on one worker.
+    pub buffer_bytes_max: u64,
+}
+
+/// A part of a subscription's stream, from one worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscribeBatch {
+    /// Rows in the order of time; consolidated per time.
+    pub oks: Vec<(Timestamp, Row, Diff)>,
+    /// Errors in the order of time.
+    pub errs: Vec<(Timestamp, Row, Diff)>,
+    /// All below this time has been sent; `None` at the end of the stream.
+    pub frontier: Option<Timestamp>,
+    /// The reader was too slow, and the stream is broken off here.
+    pub overflow: bool,
+}
+
+/// The worker's end of a subscription.
+#[derive(Clone)]
+pub struct Subscription(Rc<RefCell<Buffer>>);
+
+/// One side's changes at one time.
+#[derive(Default)]
+struct Changes {
+    rows: Vec<(Row, Diff)>,
+    /// At which length to consolidate before the time is complete.
+    consolidate_at: usize,
+}
+
+struct Buffer {
+    options: SubscribeOptions,
+    /// Times that may still change: rows, errors.
+    open: BTreeMap<Timestamp, [Changes; 2]>,
+    /// Complete times, oldest first, and whether the rows are errors.
+    complete: VecDeque<(Timestamp, bool, VecDeque<(Row, Diff)>)>,
+    bytes: u64,
+    credit: u64,
+    /// All below is complete; `None` at the end.
+    frontier: Option<Timestamp>,
+    /// The frontier that was last handed over, if any was.
+    reported: Option<Option<Timestamp>>,
+    overflow: bool,
+    /// Called when there is something new to take.
+    notify: Box<dyn Fn()>,
+}
+
+/// How many rows of an open time are consolidated first.
+const CONSOLIDATE_AT: usize = 1 << 12;
+
+/// Sends the changes of a collection and its errors to a [`Subscription`].
+///
+/// `notify` is called, perhaps often, when [`Subscription::take`] might have something.
+pub fn subscribe<'s>(
+    oks: Rows<'s>,
+    errs: Rows<'s>,
+    name: &str,
+    options: SubscribeOptions,
+    notify: Box<dyn Fn()>,
+) -> Subscription {
+    let buffer = Rc::new(RefCell::new(Buffer {
+        options,
+        open: BTreeMap::new(),
+        complete: VecDeque::new(),
+        bytes: 0,
+        credit: 0,
+        frontier: Some(Timestamp::MIN),
+        reported: None,
+        overflow: false,
+        notify,
+    }));
+    let subscription = Subscription(Rc::clone(&buffer));
+    let mut builder = OperatorBuilder::new(name.to_owned(), oks.inner.scope());
+    let mut ok_input = builder.new_input(oks.inner, Pipeline);
+    let mut err_input = builder.new_input(errs.inner, Pipeline);
+    builder.build(move |_capabilities| {
+        move |frontiers| {
+            let mut buffer = buffer.borrow_mut();
+            ok_input.for_each(|_, updates| buffer.stash(updates, 0));
+            err_input.for_each(|_, updates| buffer.stash(updates, 1));
+            buffer.advance(frontiers);
+        }
+    });
+    subscription
+}
+
+impl Subscription {
+    /// Lets the subscription hand over so many bytes more.
+    pub fn add_credit(&self, bytes: u64) {
+        let mut buffer = self.0.borrow_mut();
+        buffer.credit = buffer.credit.saturating_add(bytes);
+    }
+
+    /// What is complete, as far as the credit goes; `None` if that is nothing new.
+    ///
+    /// News of the frontier alone needs no credit.
+    pub fn take(&self) -> Option<SubscribeBatch> {
+        self.0.borrow_mut().take()
+    }
+
+    /// Bytes that wait for the reader.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.0.borrow().bytes
+    }
+}
+
+fn cost(row: &Row) -> u64 {
+    (size_of::<(Row, Diff)>() + row.heap_size()) as u64
+}
+
+impl Buffer {
+    fn is_over(&self) -> bool {
+        self.overflow || self.frontier.is_none()
+    }
+
+    fn stash(&mut self, updates: &mut Vec<(Row, Timestamp, Diff)>, side: usize) {
+        if self.is_over() {
+            updates.clear();
+            return;
+        }
+        let options = &self.options;
+        for (row, time, diff) in updates.drain(..) {
+            let dropped = options.up_to.is_some_and(|up_to| time >= up_to)
+                || (!options.snapshot && time <= options.as_of);
+            // Errors of the snapshot are errors of what follows, too.
+            if dropped && (side == 0 || time > options.as_of) {
+                continue;
+            }
+            let changes = &mut self.open.entry(time.max(options.as_of)).or_default()[side];
+            self.bytes += cost(&row);
+            changes.rows.push((row, diff));
+            if changes.rows.len() >= changes.consolidate_at.max(CONSOLIDATE_AT) {
+                self.bytes -= changes.consolidate();
+                changes.consolidate_at = changes.rows.len() * 2;
+            }
+        }
+    }
+
+    fn advance(&mut self, frontiers: &[MutableAntichain<Timestamp>]) {
+        if self.is_over() {
+            return;
+        }
+        let least = |f: &MutableAntichain<Timestamp>| f.frontier().first().copied();
+        let mut frontier = frontiers.iter().filter_map(least).min();
+        if self.options.up_to.is_some_and(|up_to| frontier.is_some_and(|f| f >= up_to)) {
+            frontier = None;
+        }
+        if frontier != self.frontier {
+            self.frontier = frontier;
+            while let Some(entry) = self.open.first_entry() {
+                if frontier.is_some_and(|frontier| *entry.key() >= frontier) {
+                    break;
+                }
+                let (time, sides) = entry.remove_entry();
+                for (mut changes, is_error) in sides.into_iter().zip([false, true]) {
+                    self.bytes -= changes.consolidate();
+                    if !changes.rows.is_empty() {
+                        self.complete.push_back((time, is_error, changes.rows.into()));
+                    }
+                }
+            }
+            (self.notify)();
+        }
+        if self.bytes > self.options.buffer_bytes_max + self.credit {
+            self.overflow = true;
+            self.open.clear();
+            self.complete.clear();
+            self.bytes = 0;
+            (self.notify)();
+        }
+    }
+
+    fn take(&mut self) -> Option<SubscribeBatch> {
+        let mut batch = SubscribeBatch { overflow: self.overflow, ..SubscribeBatch::default() };
+        while let Some((time, is_error, rows)) = self.complete.front_mut() {
+            while self.credit > 0
+                && let Some((row, diff)) = rows.pop_front()
+            {
+                let cost = cost(&row);
+                self.bytes -= cost;
+                self.credit = self.credit.saturating_sub(cost);
+                let side = if *is_error { &mut batch.errs } else { &mut batch.oks };
+                side.push((*time, row, diff));
+            }
+            if !rows.is_empty() {
+                break;
+            }
+            self.complete.pop_front();
+        }
+        batch.frontier = match self.complete.front() {
+            Some((time, ..)) => Some(*time),
+            None => self.frontier,
+        };
+        let news = !batch.oks.is_empty()
+            || !batch.errs.is_empty()
+            || self.reported != Some(batch.frontier)
+            || self.overflow;
+        if self.overflow {
+            // Said once; the stream is over.
+            self.overflow = false;
+            self.frontier = None;
+            batch.frontier = None;
+        }
+        self.reported = Some(batch.frontier);
+        news.then_some(batch)
+    }
+}
+
+impl Changes {
+    /// Adds up equal rows; says how many bytes that freed.
+    fn consolidate(&mut self) -> u64 {
+        let sum = |rows: &[(Row, Diff)]| rows.iter().map(|(row, _)| cost(row)).sum::<u64>();
+        let before = sum(&self.rows);
+        consolidate(&mut self.rows);
+        before - sum(&self.rows)
+    }
+}
