@@ -2,7 +2,12 @@
 //!
 //! Joins, scans and peeks call a boxed closure per row or match. It writes into an [`Emit`] that is
 //! reused, so a match costs no allocation of its own; the operator adds times and diffs.
+//!
+//! The error side of a collection consists of rows, too, so that it is arranged, shared and read
+//! by the same code: [`error_row`] and [`error_of`] convert.
 
+use crate::error::SqlState;
+use crate::expr::error::EvalError;
 use crate::repr::Row;
 
 /// Rows and errors made from one input row or match.
@@ -22,10 +27,22 @@ impl Emit {
     }
 
     /// Emits an error.
-    #[inline]
-    pub fn err(&mut self, error: Row) {
-        self.errs.push(error);
+    pub fn err(&mut self, error: &EvalError) {
+        self.errs.push(error_row(error));
     }
+}
+
+/// An error as a row of the error side.
+pub fn error_row(error: &EvalError) -> Row {
+    // Strings and an array of bytes have no value that cannot be written.
+    Row::new(&postcard::to_stdvec(error).expect("an error can always be encoded"))
+}
+
+/// The error that a row of the error side means.
+pub fn error_of(row: &[u8]) -> EvalError {
+    postcard::from_bytes(row).unwrap_or_else(|_| {
+        EvalError::new(SqlState::INTERNAL_ERROR, "an error of the relation could not be read")
+    })
 }
 
 /// Makes rows of a key and a value: for scans and peeks.

@@ -13,46 +13,42 @@ use timely::dataflow::InputHandle;
 use timely::dataflow::operators::core::Input;
 use timely::worker::Worker;
 
-use super::arrangement::{RowTrace, RowUpdate, arrange_rows, clamp_to_upper, upper_of};
-use crate::repr::{Diff, Row, Timestamp};
+use super::arrangement::{RowTrace, RowUpdate, arrange_rows};
+use crate::repr::Timestamp;
 
 /// One worker's end of a table.
 pub struct TableInput {
     handle: InputHandle<Timestamp, CapacityContainerBuilder<Vec<RowUpdate>>>,
-    trace: RowTrace,
-    since: Timestamp,
     dataflow: usize,
 }
 
 impl TableInput {
-    /// Builds the table's dataflow. All workers must do so in the same order of commands.
-    pub fn create(worker: &mut Worker, name: &str) -> TableInput {
+    /// Builds the table's dataflow; nothing will be written below `since`. Returns the table's
+    /// arrangement, too.
+    ///
+    /// All workers must do so in the same order of commands.
+    pub fn create(worker: &mut Worker, name: &str, since: Timestamp) -> (TableInput, RowTrace) {
         let dataflow = worker.next_dataflow_index();
         let mut handle = InputHandle::new();
         let trace = worker.dataflow_named(name, |scope| {
             let rows = scope.input_from(&mut handle).as_collection();
             arrange_rows(rows, name).trace
         });
-        TableInput { handle, trace, since: 0, dataflow }
+        handle.advance_to(since);
+        (TableInput { handle, dataflow }, trace)
     }
 
-    /// Writes changes at `time` and closes it: later writes come at later times.
+    /// Writes changes, at times that are not closed.
     ///
-    /// Each change enters on one worker, and all workers close the time.
-    pub fn write(
-        &mut self,
-        changes: impl IntoIterator<Item = ((Row, Row), Diff)>,
-        time: Timestamp,
-    ) {
-        // Sent under the last closed time and closed once, so that the frontier moves once.
-        let mut updates = changes.into_iter().map(|(row, diff)| (row, time, diff)).collect();
+    /// Each change enters on one worker. They are seen once their times are closed, on all.
+    pub fn write(&mut self, mut updates: Vec<RowUpdate>) {
+        debug_assert!(updates.iter().all(|(_, time, _)| time >= self.handle.time()));
         self.handle.send_batch(&mut updates);
-        self.close_through(time);
     }
 
-    /// Closes all times up to and including `time`, without changes.
+    /// Closes all times up to and including `time`.
     pub fn close_through(&mut self, time: Timestamp) {
-        let next = time + 1;
+        let next = time.saturating_add(1);
         if *self.handle.time() < next {
             self.handle.advance_to(next);
         }
@@ -61,33 +57,6 @@ impl TableInput {
     /// The first time that is not closed.
     pub fn open_from(&self) -> Timestamp {
         *self.handle.time()
-    }
-
-    /// Whether the arrangement holds all that was written.
-    pub fn is_settled(&mut self) -> bool {
-        upper_of(&mut self.trace).is_none_or(|upper| upper >= *self.handle.time())
-    }
-
-    /// Allows readers at `since` and later only; moves forward.
-    pub fn allow_compaction(&mut self, since: Timestamp) {
-        self.since = self.since.max(since);
-        self.maintain();
-    }
-
-    /// Lets new batches merge with the old ones. Cheap; to be called after the table was written
-    /// and the worker has taken the rows in.
-    pub fn maintain(&mut self) {
-        clamp_to_upper(&mut self.trace, self.since);
-    }
-
-    /// The earliest time at which the table can be read.
-    pub fn since(&self) -> Timestamp {
-        self.since
-    }
-
-    /// The table's arrangement, to be imported or peeked.
-    pub fn trace(&mut self) -> &mut RowTrace {
-        &mut self.trace
     }
 
     /// The index of the table's dataflow, for dropping it.

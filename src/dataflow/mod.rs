@@ -20,3 +20,4 @@ pub mod join;
 pub mod peek;
 pub mod scan;
 pub mod subscribe;
+pub mod traces;

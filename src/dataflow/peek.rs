@@ -12,35 +12,16 @@ use std::rc::Rc;
 
 use differential_dataflow::trace::cursor::{CursorList, cursor_list};
 use differential_dataflow::trace::{Cursor, Navigable, TraceReader};
-use serde::{Deserialize, Serialize};
 use timely::progress::Antichain;
 
 use super::arrangement::{RowBatch, RowRef, RowTrace, upper_of};
+use super::command::Bounds;
 use super::emit::{Emit, RowLogic};
 use crate::repr::{Diff, Row, Timestamp};
 
-/// The keys from `lo` up to but not including `hi`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyRange {
-    /// The least key of the range.
-    pub lo: Row,
-    /// The least key above the range; `None` where it has no upper end.
-    pub hi: Option<Row>,
-}
-
-impl KeyRange {
-    /// All keys.
-    pub fn all() -> KeyRange {
-        KeyRange { lo: Row::EMPTY, hi: None }
-    }
-
-    /// All keys that begin with `prefix`.
-    pub fn prefix(prefix: &[u8]) -> KeyRange {
-        KeyRange { lo: Row::new(prefix), hi: successor(prefix) }
-    }
-}
-
 /// The least byte string above all those that begin with `prefix`, if there is one.
+///
+/// All keys that begin with `prefix` are the range from `prefix` to here.
 pub fn successor(prefix: &[u8]) -> Option<Row> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut bytes = prefix[..=last].to_vec();
@@ -48,58 +29,10 @@ pub fn successor(prefix: &[u8]) -> Option<Row> {
     Some(Row::new(&bytes))
 }
 
-/// What a peek reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PeekTarget {
-    /// These keys.
-    Keys(Vec<Row>),
-    /// The keys of these ranges; [`KeyRange::all`] is a full scan.
-    Ranges(Vec<KeyRange>),
-}
-
-impl PeekTarget {
-    /// Forward order, without repetition: cursors only move forward.
-    fn normalize(&mut self) {
-        match self {
-            PeekTarget::Keys(keys) => {
-                keys.sort_unstable();
-                keys.dedup();
-            }
-            PeekTarget::Ranges(ranges) => {
-                ranges.sort_unstable_by(|a, b| a.lo.cmp(&b.lo));
-                let mut united: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-                for range in ranges.drain(..) {
-                    match united.last_mut() {
-                        Some(last) if last.hi.as_ref().is_none_or(|hi| *hi >= range.lo) => {
-                            let reaches_on = match (&last.hi, &range.hi) {
-                                (Some(old), Some(new)) => new > old,
-                                (Some(_), None) => true,
-                                (None, _) => false,
-                            };
-                            if reaches_on {
-                                last.hi = range.hi;
-                            }
-                        }
-                        _ => united.push(range),
-                    }
-                }
-                *ranges = united;
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            PeekTarget::Keys(keys) => keys.len(),
-            PeekTarget::Ranges(ranges) => ranges.len(),
-        }
-    }
-}
-
 /// How far a peek has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeekProgress {
-    /// The arrangement is not complete through the peek's time yet.
+    /// The arrangement is not complete yet.
     Waiting,
     /// The fuel is spent: resume soon.
     OutOfFuel,
@@ -123,7 +56,8 @@ pub struct PeekRows {
 /// A reading of one arrangement at one time.
 pub struct Peek {
     at: Timestamp,
-    target: PeekTarget,
+    need: Timestamp,
+    bounds: Bounds,
     logic: RowLogic,
     /// How many rows may still be returned.
     limit: u64,
@@ -133,25 +67,30 @@ pub struct Peek {
     emit: Emit,
 }
 
-/// The batches as they were when they became complete, and a position in them.
+/// The batches as they were when they were complete, and a position in them.
 struct Walk {
     cursor: CursorList<<Rc<RowBatch> as Navigable>::Cursor>,
     batches: Vec<Rc<RowBatch>>,
-    /// The key or range that is being read.
+    /// Which of the keys, or of the one range, is being read.
     part: usize,
     /// Whether the cursor has been moved to its beginning.
     inside: bool,
 }
 
 impl Peek {
-    /// A peek of `target` at `at`.
+    /// A peek within `bounds` at `at`, possible once the arrangement is complete below `need`.
     ///
     /// `logic` filters and projects: its rows are the values it emits. At most `limit` rows come,
     /// counted with their multiplicities, but the last one with all of its own.
-    pub fn new(at: Timestamp, mut target: PeekTarget, limit: Option<u64>, logic: RowLogic) -> Peek {
-        target.normalize();
+    pub fn new(
+        at: Timestamp,
+        need: Timestamp,
+        bounds: Bounds,
+        limit: Option<u64>,
+        logic: RowLogic,
+    ) -> Peek {
         let limit = limit.unwrap_or(u64::MAX);
-        Peek { at, target, logic, limit, credit: 0, walk: None, emit: Emit::default() }
+        Peek { at, need, bounds, logic, limit, credit: 0, walk: None, emit: Emit::default() }
     }
 
     /// Lets the peek return so many bytes more.
@@ -161,8 +100,8 @@ impl Peek {
 
     /// Reads on, at most `fuel` updates, and puts what is found into `found`.
     ///
-    /// `trace` is used until the arrangement is complete through the peek's time, which must be
-    /// held readable so long.
+    /// `trace` is used until the arrangement is complete, and must hold the peek's time readable
+    /// so long.
     pub fn resume(
         &mut self,
         trace: &mut RowTrace,
@@ -170,7 +109,7 @@ impl Peek {
         found: &mut PeekRows,
     ) -> PeekProgress {
         if self.walk.is_none() {
-            if upper_of(trace).is_some_and(|upper| upper <= self.at) {
+            if upper_of(trace).is_some_and(|upper| upper < self.need) {
                 return PeekProgress::Waiting;
             }
             if !trace.get_logical_compaction().less_equal(&self.at) {
@@ -185,11 +124,11 @@ impl Peek {
 
     fn walk_on(&mut self, fuel: &mut usize, found: &mut PeekRows) -> PeekProgress {
         let Some(walk) = self.walk.as_mut() else { return PeekProgress::Waiting };
-        while walk.part < self.target.len() && self.limit > 0 {
+        while walk.part < parts_of(&self.bounds) && self.limit > 0 {
             if *fuel == 0 {
                 return PeekProgress::OutOfFuel;
             }
-            if !walk.enter(&self.target) {
+            if !walk.enter(&self.bounds) {
                 // Moving to the next part costs a search.
                 *fuel -= 1;
                 continue;
@@ -247,21 +186,23 @@ fn take_found(
 
 impl Walk {
     /// Whether the current key lies in the current part; otherwise moves on to the next part.
-    fn enter(&mut self, target: &PeekTarget) -> bool {
-        let lo = match target {
-            PeekTarget::Keys(keys) => &keys[self.part],
-            PeekTarget::Ranges(ranges) => &ranges[self.part].lo,
+    fn enter(&mut self, bounds: &Bounds) -> bool {
+        let lo = match bounds {
+            Bounds::All => None,
+            Bounds::Keys(keys) => Some(&keys[self.part]),
+            Bounds::Range { lo, .. } => lo.as_ref(),
         };
         if !self.inside {
             self.inside = true;
-            self.cursor.seek_key(&self.batches, RowRef(lo.bytes()));
+            if let Some(lo) = lo {
+                self.cursor.seek_key(&self.batches, RowRef(lo.bytes()));
+            }
         }
         let key = self.cursor.get_key(&self.batches);
-        let within = key.is_some_and(|key| match target {
-            PeekTarget::Keys(_) => key.0 == lo.bytes(),
-            PeekTarget::Ranges(ranges) => {
-                ranges[self.part].hi.as_ref().is_none_or(|hi| key < RowRef(hi.bytes()))
-            }
+        let within = key.is_some_and(|key| match bounds {
+            Bounds::All => true,
+            Bounds::Keys(_) => lo.is_some_and(|lo| key == lo),
+            Bounds::Range { hi, .. } => hi.as_ref().is_none_or(|hi| key < RowRef(hi.bytes())),
         });
         if within {
             return true;
@@ -270,5 +211,13 @@ impl Walk {
         self.part = if key.is_none() { usize::MAX } else { self.part + 1 };
         self.inside = false;
         false
+    }
+}
+
+/// Into how many searches the bounds fall.
+fn parts_of(bounds: &Bounds) -> usize {
+    match bounds {
+        Bounds::Keys(keys) => keys.len(),
+        Bounds::All | Bounds::Range { .. } => 1,
     }
 }

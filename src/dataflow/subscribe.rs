@@ -64,8 +64,8 @@ struct Buffer {
     options: SubscribeOptions,
     /// Times that may still change: rows, errors.
     open: BTreeMap<Timestamp, [Changes; 2]>,
-    /// Complete times, oldest first, and whether the rows are errors.
-    complete: VecDeque<(Timestamp, bool, VecDeque<(Row, Diff)>)>,
+    /// Complete times, oldest first.
+    complete: VecDeque<Waiting>,
     bytes: u64,
     credit: u64,
     /// All below is complete; `None` at the end.
@@ -76,6 +76,9 @@ struct Buffer {
     /// Called when there is something new to take.
     notify: Box<dyn Fn()>,
 }
+
+/// Rows at a complete time that have not been taken, and whether they are errors.
+type Waiting = (Timestamp, bool, VecDeque<(Row, Diff)>);
 
 /// How many rows of an open time are consolidated first.
 const CONSOLIDATE_AT: usize = 1 << 12;
