@@ -3,6 +3,7 @@
 //! Floor 0: imports nothing of Weir but [`crate::error`]. Encoding is by schema, not by tags: a
 //! relation's rows are read with its list of [`scalar::ScalarType`]s.
 
+pub mod datetime;
 pub mod datum;
 pub mod ids;
 pub mod jsonb;
@@ -18,3 +19,4 @@ pub use datum::{Datum, Interval};
 pub use ids::{Diff, GlobalId, Timestamp};
 pub use row::Row;
 pub use scalar::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
+pub use settings::FormatSettings;
