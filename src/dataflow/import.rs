@@ -97,3 +97,122 @@ pub fn import<'s>(
     });
     (RowArranged { stream, trace: shared }, promise)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::{Arc, Mutex};
+
+    use super::super::arrangement::{
+        RowBuilder, RowContainer, RowSpine, RowTrace, arrange_rows, fill,
+    };
+    use super::super::emit::JoinLogic;
+    use super::super::join::join_rows;
+    use super::super::scan::scan;
+    use super::super::testing::{Random, Table, number, row};
+    use super::*;
+    use crate::repr::{Diff, Row};
+    use timely::dataflow::operators::probe::{Handle, Probe};
+    use timely::worker::Worker;
+
+    const TIMES: u64 = 200;
+
+    /// Counts matches by key; a join and a reduction, which waits for both frontiers.
+    fn install(
+        worker: &mut Worker,
+        left: &mut RowTrace,
+        right: &mut RowTrace,
+        probe: &Handle<Timestamp>,
+        seen: Arc<Mutex<Vec<((u64, u64), Timestamp, Diff)>>>,
+    ) -> [Promise; 2] {
+        worker.dataflow(|scope| {
+            let (left, left_promise) = import(left, scope, "left");
+            let (right, right_promise) = import(right, scope, "right");
+            let logic: JoinLogic =
+                Box::new(|key, l, r, emit| emit.ok(Row::new(key), Row::new(&[l, r].concat())));
+            let (oks, _) = join_rows(left, right, "join", 0, logic);
+            let counts = arrange_rows(oks, "matches")
+                .reduce_abelian::<_, RowBuilder, RowSpine, RowContainer, _>(
+                    "count",
+                    |_key, input, output| {
+                        let count = input.iter().map(|(_, diff)| diff).sum::<Diff>();
+                        output.push((row(&[count as u64]), 1));
+                    },
+                    fill,
+                );
+            let every =
+                Box::new(|key: &[u8], value: &[u8], emit: &mut crate::dataflow::emit::Emit| {
+                    emit.ok(Row::new(key), Row::new(value));
+                });
+            let (counts, _) = scan(counts, "counts", 0, every);
+            counts
+                .inspect(move |((key, count), time, diff)| {
+                    let data = (number(key.bytes(), 0), number(count.bytes(), 0));
+                    seen.lock().unwrap().push((data, *time, *diff));
+                })
+                .inner
+                .probe_with(&mut probe.clone());
+            [left_promise, right_promise]
+        })
+    }
+
+    #[test]
+    fn promises_move_a_view_while_its_tables_stand_still() {
+        let seen: Arc<Mutex<Vec<((u64, u64), Timestamp, Diff)>>> = Arc::default();
+        let history = Arc::new(Mutex::new(Vec::new()));
+        let (worker_seen, worker_history) = (seen.clone(), history.clone());
+        timely::execute(timely::Config::process(2), move |worker| {
+            let index = worker.index();
+            let mut tables = [Table::create(worker), Table::create(worker)];
+            let probe = Handle::new();
+            let [left, right] = &mut tables;
+            let seen = worker_seen.clone();
+            let promises = install(worker, &mut left.trace, &mut right.trace, &probe, seen);
+            let (mut sets, mut needs) = ([BTreeSet::new(), BTreeSet::new()], [0; 2]);
+            let mut random = Random(5);
+            for time in 1..TIMES {
+                // One of them changes; the other is hardly ever written, and never advanced.
+                let which = usize::from(random.below(8) == 0);
+                let mut changes = Vec::new();
+                for _ in 0..3 {
+                    let pair = (random.below(6), random.below(6));
+                    let diff = if sets[which].remove(&pair) { -1 } else { 1 };
+                    if diff > 0 {
+                        sets[which].insert(pair);
+                    }
+                    changes.push(((row(&[pair.0]), row(&[pair.1])), diff));
+                }
+                tables[which].write(if index == 1 { &changes } else { &[] }, time);
+                needs[which] = time + 1;
+                for (promise, need) in promises.iter().zip(needs) {
+                    promise.advance(need, time + 1);
+                }
+                while probe.less_than(&(time + 1)) {
+                    worker.step();
+                }
+                for table in &mut tables {
+                    table.compact(time);
+                }
+                if index == 0 {
+                    worker_history.lock().unwrap().push((time, sets.clone()));
+                }
+            }
+        })
+        .unwrap();
+        let (seen, history) = (seen.lock().unwrap(), history.lock().unwrap());
+        for (at, [left, right]) in &*history {
+            let mut content: BTreeMap<(u64, u64), Diff> = BTreeMap::new();
+            for (data, time, diff) in &*seen {
+                *content.entry(*data).or_default() += if time <= at { *diff } else { 0 };
+            }
+            content.retain(|_, count| *count != 0);
+            let of = |set: &BTreeSet<(u64, u64)>, key| set.iter().filter(|p| p.0 == key).count();
+            let expected: BTreeMap<(u64, u64), Diff> = (0..6)
+                .map(|key| ((key, (of(left, key) * of(right, key)) as u64), 1))
+                .filter(|((_, count), _)| *count > 0)
+                .collect();
+            assert_eq!(content, expected, "at {at}");
+        }
+        assert_eq!(history.len() as u64, TIMES - 1);
+    }
+}

@@ -316,3 +316,159 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+
+    use super::super::import::import;
+    use super::super::testing::{Random, Table, number, row};
+    use super::*;
+    use crate::error::SqlState;
+    use crate::expr::error::EvalError;
+    use timely::dataflow::operators::probe::{Handle, Probe};
+
+    type Content = BTreeMap<Vec<u64>, Diff>;
+
+    fn joined(left: &Content, right: &Content) -> Content {
+        let mut result = Content::new();
+        for (l, m) in left {
+            for (r, n) in right.iter().filter(|(r, _)| r[0] == l[0]) {
+                *result.entry(vec![l[0], l[1], r[1]]).or_insert(0) += m * n;
+            }
+        }
+        result.retain(|_, count| *count != 0);
+        result
+    }
+
+    /// Collects updates from several workers.
+    type Seen = Arc<Mutex<Vec<(Vec<u64>, Timestamp, Diff)>>>;
+
+    fn content_at(seen: &Seen, at: Timestamp) -> Content {
+        let mut content = Content::new();
+        for (data, time, diff) in &*seen.lock().unwrap() {
+            if *time <= at {
+                *content.entry(data.clone()).or_insert(0) += diff;
+            }
+        }
+        content.retain(|_, count| *count != 0);
+        content
+    }
+
+    #[test]
+    fn equals_brute_force_at_every_time_on_two_workers() {
+        let seen = Seen::default();
+        let history = Arc::new(Mutex::new(Vec::new()));
+        let (worker_seen, worker_history) = (seen.clone(), history.clone());
+        timely::execute(timely::Config::process(2), move |worker| {
+            let index = worker.index();
+            let mut tables = [Table::create(worker), Table::create(worker)];
+            let mut probe = Handle::new();
+            let mut random = Random(11);
+            let mut contents = [Content::new(), Content::new()];
+            for time in 0..80u64 {
+                for (table, content) in tables.iter_mut().zip(&mut contents) {
+                    let mut changes = Vec::new();
+                    for _ in 0..3 {
+                        let (key, value) = (random.below(5), random.below(4));
+                        let diff = if random.below(3) == 0 { -1 } else { 1 };
+                        *content.entry(vec![key, value]).or_insert(0) += diff;
+                        changes.push(((row(&[key]), row(&[value])), diff));
+                    }
+                    table.write(if index == 0 { &changes } else { &[] }, time);
+                }
+                if index == 0 {
+                    worker_history.lock().unwrap().push(joined(&contents[0], &contents[1]));
+                }
+                for table in &mut tables {
+                    table.settle(worker);
+                    table.compact(time.saturating_sub(3));
+                }
+                if time != 20 {
+                    continue;
+                }
+                // Installed late, over history that is compacted in part.
+                let seen = worker_seen.clone();
+                worker.dataflow(|scope| {
+                    let [left, right] = &mut tables;
+                    let left = import(&mut left.trace, scope, "left").0;
+                    let right = import(&mut right.trace, scope, "right").0;
+                    let logic: JoinLogic = Box::new(|key, l, r, emit| {
+                        emit.ok(Row::new(key), Row::new(&[l, r].concat()));
+                        emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "match"));
+                    });
+                    let (oks, errs) = join_rows(left, right, "join", 20, logic);
+                    let (err_seen, ok_seen) = (seen.clone(), seen);
+                    oks.inspect(move |((key, value), time, diff)| {
+                        let data = [key.bytes(), value.bytes()].concat();
+                        let data = (0..3).map(|i| number(&data, i)).collect();
+                        ok_seen.lock().unwrap().push((data, *time, *diff));
+                    });
+                    errs.inspect(move |(_, time, diff)| {
+                        err_seen.lock().unwrap().push((vec![], *time, *diff));
+                    })
+                    .inner
+                    .probe_with(&mut probe);
+                });
+            }
+            while probe.less_than(&80) {
+                worker.step();
+            }
+        })
+        .unwrap();
+        let history = history.lock().unwrap();
+        for at in 20..80 {
+            let mut expected = history[at].clone();
+            let matches = expected.values().sum::<Diff>();
+            if matches != 0 {
+                expected.insert(vec![], matches);
+            }
+            assert_eq!(content_at(&seen, at as Timestamp), expected, "at {at}");
+        }
+        assert!(history.iter().any(|content| content.len() > 20));
+    }
+
+    #[test]
+    fn a_hot_key_is_left_and_taken_up_again() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut tables = [Table::create(worker), Table::create(worker)];
+            let side = 3000u64;
+            for table in &mut tables {
+                let rows: Vec<_> = (0..side).map(|v| ((row(&[1]), row(&[v])), 1)).collect();
+                table.write(&rows, 0);
+                table.settle(worker);
+            }
+            let mut probe = Handle::new();
+            let matches = Rc::new(RefCell::new(0u64));
+            let (counter, total) = (matches.clone(), Rc::new(RefCell::new(0)));
+            let sum = total.clone();
+            worker.dataflow(|scope| {
+                let [left, right] = &mut tables;
+                let left = import(&mut left.trace, scope, "left").0;
+                let right = import(&mut right.trace, scope, "right").0;
+                // A selective filter inside the logic must not hide the work.
+                let logic: JoinLogic = Box::new(move |_, l, r, emit| {
+                    *counter.borrow_mut() += 1;
+                    if number(l, 0) == number(r, 0) {
+                        emit.ok(Row::EMPTY, Row::EMPTY);
+                    }
+                });
+                let (oks, _) = join_rows(left, right, "join", 0, logic);
+                oks.inspect(move |(_, _, diff)| *sum.borrow_mut() += diff)
+                    .inner
+                    .probe_with(&mut probe);
+            });
+            let mut longest = 0;
+            while probe.less_than(&1) {
+                let before = *matches.borrow();
+                worker.step();
+                longest = longest.max(*matches.borrow() - before);
+            }
+            assert_eq!(*matches.borrow(), side * side);
+            assert_eq!(*total.borrow(), side as Diff);
+            assert!(longest < 1_100_000, "{longest} matches in one step");
+        })
+        .unwrap();
+    }
+}

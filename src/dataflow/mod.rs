@@ -21,3 +21,6 @@ pub mod peek;
 pub mod scan;
 pub mod subscribe;
 pub mod traces;
+
+#[cfg(test)]
+mod testing;

@@ -221,3 +221,129 @@ fn parts_of(bounds: &Bounds) -> usize {
         Bounds::All | Bounds::Range { .. } => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::super::testing::{Random, Table, number, row};
+    use super::*;
+
+    type Content = BTreeMap<(u64, u64), Diff>;
+
+    /// Peeks to the end with little fuel and credit at a time, or until told to wait.
+    fn peek_all(
+        peek: &mut Peek,
+        trace: &mut RowTrace,
+        fuel: usize,
+    ) -> Result<(Content, usize), PeekProgress> {
+        let (mut content, mut slices) = (Content::new(), 0);
+        loop {
+            let mut found = PeekRows::default();
+            let progress = peek.resume(trace, &mut { fuel }, &mut found);
+            slices += 1;
+            for (row, count) in found.oks {
+                let entry = (number(row.bytes(), 0), number(row.bytes(), 1));
+                assert_eq!(content.insert(entry, count), None, "{entry:?} came twice");
+            }
+            match progress {
+                PeekProgress::Done => return Ok((content, slices)),
+                PeekProgress::OutOfFuel => {}
+                PeekProgress::OutOfCredit => peek.add_credit(40),
+                PeekProgress::Waiting | PeekProgress::Compacted => return Err(progress),
+            }
+        }
+    }
+
+    fn both() -> RowLogic {
+        Box::new(|key, value, emit| emit.ok(Row::EMPTY, Row::new(&[key, value].concat())))
+    }
+
+    #[test]
+    fn keys_ranges_and_scans_equal_brute_force_at_every_time() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut table = Table::create(worker);
+            let mut random = Random(3);
+            let (mut content, mut history) = (Content::new(), Vec::new());
+            for time in 0..40u64 {
+                let mut changes = Vec::new();
+                for _ in 0..6 {
+                    let entry = (random.below(20), random.below(3));
+                    let count = content.entry(entry).or_insert(0);
+                    let diff = if *count > 0 && random.below(2) == 0 { -1 } else { 1 };
+                    *count += diff;
+                    changes.push(((row(&[entry.0]), row(&[entry.1])), diff));
+                }
+                content.retain(|_, count| *count != 0);
+                history.push(content.clone());
+                table.write(&changes, time);
+                table.settle(worker);
+            }
+            table.compact(5);
+            for at in 5..40u64 {
+                let keys = [2u64, 5, 6, 19, 77];
+                let key_rows = keys.iter().map(|key| row(&[*key])).collect();
+                let lo = Some(row(&[4]));
+                let hi = successor(row(&[8]).bytes());
+                type Holds = Box<dyn Fn(u64) -> bool>;
+                let cases: [(Bounds, Holds); 4] = [
+                    (Bounds::All, Box::new(|_| true)),
+                    (Bounds::Keys(Arc::new(key_rows)), Box::new(move |k| keys.contains(&k))),
+                    (Bounds::Range { lo, hi }, Box::new(|k| (4..=8).contains(&k))),
+                    (Bounds::Range { lo: None, hi: Some(row(&[3])) }, Box::new(|k| k < 3)),
+                ];
+                for (bounds, holds) in cases {
+                    let mut expected = history[at as usize].clone();
+                    expected.retain(|entry, _| holds(entry.0));
+                    for fuel in [1, 7, 10_000] {
+                        let mut peek = Peek::new(at, at + 1, bounds.clone(), None, both());
+                        let found = peek_all(&mut peek, &mut table.trace, fuel).unwrap().0;
+                        assert_eq!(found, expected, "{bounds:?} at {at}");
+                    }
+                }
+            }
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_peek_waits_stops_at_its_limit_and_refuses_lost_times() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut table = Table::create(worker);
+            let rows: Vec<_> = (0..1000).map(|k| ((row(&[k]), row(&[k])), 1)).collect();
+            table.write(&rows, 10);
+            let mut peek = Peek::new(10, 11, Bounds::All, Some(5), both());
+            assert_eq!(
+                peek_all(&mut peek, &mut table.trace, 100).err(),
+                Some(PeekProgress::Waiting)
+            );
+            table.settle(worker);
+            assert_eq!(peek_all(&mut peek, &mut table.trace, 100).unwrap().0.len(), 5);
+            let mut scan = Peek::new(10, 11, Bounds::All, None, both());
+            scan.add_credit(1 << 40);
+            let (found, slices) = peek_all(&mut scan, &mut table.trace, 100).unwrap();
+            assert_eq!((found.len(), slices), (1000, 11));
+            // A later time is readable as long as nothing was written since.
+            let mut later = Peek::new(500, 11, Bounds::All, None, both());
+            assert_eq!(peek_all(&mut later, &mut table.trace, 100).unwrap().0.len(), 1000);
+            table.write(&[], 20);
+            table.settle(worker);
+            table.compact(15);
+            let mut old = Peek::new(12, 11, Bounds::All, None, both());
+            assert_eq!(
+                peek_all(&mut old, &mut table.trace, 100).err(),
+                Some(PeekProgress::Compacted)
+            );
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn successors_end_a_prefix() {
+        assert_eq!(successor(b"ab"), Some(Row::new(b"ac")));
+        assert_eq!(successor(b"a\xff\xff"), Some(Row::new(b"b")));
+        assert_eq!(successor(b"\xff"), None);
+        assert_eq!(successor(b""), None);
+    }
+}

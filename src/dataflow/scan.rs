@@ -137,3 +137,63 @@ impl Reading {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    use super::super::import::import;
+    use super::super::testing::{Table, number, row};
+    use super::*;
+    use crate::error::SqlState;
+    use crate::expr::error::EvalError;
+    use timely::dataflow::operators::probe::{Handle, Probe};
+
+    #[test]
+    fn a_scan_yields_and_splits_rows_from_errors() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut table = Table::create(worker);
+            let count = 3 * FUEL as u64;
+            let rows: Vec<_> = (0..count).map(|k| ((row(&[k]), row(&[k % 10])), 1)).collect();
+            table.write(&rows, 1);
+            table.write(&[((row(&[5]), row(&[5])), -1), ((row(&[6]), row(&[6])), 2)], 2);
+            table.write(&[((row(&[0]), row(&[0])), -1)], 9);
+            table.settle(worker);
+            let mut probe = Handle::new();
+            let sums = Rc::new(RefCell::new(BTreeMap::<(u64, bool), Diff>::new()));
+            let (ok_sums, err_sums) = (sums.clone(), sums.clone());
+            worker.dataflow(|scope| {
+                let (arranged, _promise) = import(&mut table.trace, scope, "import");
+                let logic: RowLogic = Box::new(|key, value, emit| match number(value, 0) {
+                    9 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "nine")),
+                    _ => emit.ok(Row::new(key), Row::EMPTY),
+                });
+                let (oks, errs) = scan(arranged, "scan", 7, logic);
+                oks.inspect(move |(_, time, diff)| {
+                    *ok_sums.borrow_mut().entry((*time, false)).or_default() += diff;
+                });
+                errs.inspect(move |(error, time, diff)| {
+                    assert_eq!(&*super::super::emit::error_of(error.bytes()).message, "nine");
+                    *err_sums.borrow_mut().entry((*time, true)).or_default() += diff;
+                })
+                .inner
+                .probe_with(&mut probe);
+            });
+            let mut steps = 0;
+            while probe.less_than(&10) {
+                worker.step();
+                steps += 1;
+            }
+            assert!(steps >= 3, "{steps} steps");
+            let nines = (count / 10) as Diff;
+            let expected = BTreeMap::from([
+                ((7, false), count as Diff - nines - 1 + 2),
+                ((9, false), -1),
+                ((7, true), nines),
+            ]);
+            assert_eq!(*sums.borrow(), expected);
+        })
+        .unwrap();
+    }
+}

@@ -250,3 +250,143 @@ impl Changes {
         before - sum(&self.rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::emit::RowLogic;
+    use super::super::import::import;
+    use super::super::scan::scan;
+    use super::super::testing::{Random, Table, number, row};
+    use super::*;
+    use crate::error::SqlState;
+    use crate::expr::error::EvalError;
+    use timely::worker::Worker;
+
+    fn options(as_of: Timestamp) -> SubscribeOptions {
+        SubscribeOptions { as_of, snapshot: true, up_to: None, buffer_bytes_max: 1 << 20 }
+    }
+
+    /// Subscribes to a table's values; the value 99 is an error.
+    fn install(worker: &mut Worker, table: &mut Table, options: SubscribeOptions) -> Subscription {
+        worker.dataflow(|scope| {
+            let (arranged, _promise) = import(&mut table.trace, scope, "import");
+            let logic: RowLogic = Box::new(|_, value, emit| match number(value, 0) {
+                99 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "99")),
+                _ => emit.ok(Row::EMPTY, Row::new(value)),
+            });
+            let (oks, errs) = scan(arranged, "scan", options.as_of, logic);
+            subscribe(oks.map(|(_, value)| value), errs, "subscribe", options, Box::new(|| ()))
+        })
+    }
+
+    fn keyed(key: u64, value: u64) -> (Row, Row) {
+        (row(&[key]), row(&[value]))
+    }
+
+    fn settle(worker: &mut Worker, table: &mut Table) {
+        table.settle(worker);
+        for _ in 0..10 {
+            worker.step();
+        }
+    }
+
+    #[test]
+    fn the_stream_folds_up_to_the_content_whatever_the_credit() {
+        timely::execute(timely::Config::thread(), |worker| {
+            for credit in [1, 100, 1 << 30] {
+                let mut table = Table::create(worker);
+                let mut random = Random(credit);
+                let mut content: BTreeMap<u64, Diff> = BTreeMap::new();
+                let mut history = Vec::new();
+                let mut subscription = None;
+                let mut sent: BTreeMap<Timestamp, Vec<(Row, Diff)>> = BTreeMap::new();
+                let mut closed = 0;
+                for time in 0..50u64 {
+                    let changes: Vec<_> = (0..5)
+                        .map(|_| {
+                            let (value, diff) = (random.below(9), random.below(2) as Diff * 2 - 1);
+                            *content.entry(value).or_default() += diff;
+                            (keyed(random.below(4), value), diff)
+                        })
+                        .collect();
+                    table.write(&changes, time);
+                    settle(worker, &mut table);
+                    content.retain(|_, count| *count != 0);
+                    history.push(content.clone());
+                    if time == 10 {
+                        subscription = Some(install(worker, &mut table, options(8)));
+                    }
+                    let Some(subscription) = &subscription else { continue };
+                    subscription.add_credit(credit);
+                    while let Some(batch) = subscription.take() {
+                        assert!(!batch.overflow);
+                        for (time, row, diff) in batch.oks {
+                            assert!(time >= closed, "{time} was closed by {closed}");
+                            sent.entry(time).or_default().push((row, diff));
+                        }
+                        closed = closed.max(batch.frontier.unwrap());
+                        subscription.add_credit(credit);
+                    }
+                }
+                assert_eq!(closed, 50);
+                let mut folded: BTreeMap<u64, Diff> = BTreeMap::new();
+                for at in 8..50 {
+                    for (row, diff) in sent.get(&at).into_iter().flatten() {
+                        assert_ne!(*diff, 0);
+                        *folded.entry(number(row.bytes(), 0)).or_default() += diff;
+                    }
+                    let mut rows: Vec<_> = sent.get(&at).into_iter().flatten().collect();
+                    let count = rows.len();
+                    rows.dedup_by(|a, b| a.0 == b.0);
+                    assert_eq!(rows.len(), count, "consolidated at {at}");
+                    folded.retain(|_, count| *count != 0);
+                    assert_eq!(folded, history[at as usize], "at {at}");
+                }
+                assert!(sent.keys().all(|time| *time >= 8));
+            }
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn bounds_and_errors() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut table = Table::create(worker);
+            table.write(&[(keyed(1, 1), 1), (keyed(2, 99), 1)], 0);
+            let bounded = SubscribeOptions { snapshot: false, up_to: Some(3), ..options(0) };
+            let subscription = install(worker, &mut table, bounded);
+            subscription.add_credit(1 << 20);
+            for time in 1..6 {
+                table.write(&[(keyed(1, 10 + time), 1)], time);
+            }
+            settle(worker, &mut table);
+            let batch = subscription.take().unwrap();
+            let times: Vec<Timestamp> = batch.oks.iter().map(|(time, ..)| *time).collect();
+            assert_eq!(times, [1, 2]);
+            assert_eq!(batch.errs.len(), 1);
+            assert_eq!(batch.frontier, None);
+            assert_eq!(subscription.take(), None);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_is_let_go() {
+        timely::execute(timely::Config::thread(), |worker| {
+            let mut table = Table::create(worker);
+            let small = SubscribeOptions { buffer_bytes_max: 1000, ..options(0) };
+            let subscription = install(worker, &mut table, small);
+            for time in 0..100 {
+                table.write(&[(keyed(time, time % 50), 1)], time);
+                settle(worker, &mut table);
+                assert!(subscription.buffered_bytes() <= 1000);
+            }
+            let batch = subscription.take().unwrap();
+            assert!(batch.overflow && batch.oks.is_empty() && batch.frontier.is_none());
+            assert_eq!(subscription.take(), None);
+        })
+        .unwrap();
+    }
+}

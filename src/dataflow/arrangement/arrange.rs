@@ -75,3 +75,122 @@ pub fn clamp_to_upper(trace: &mut RowTrace, since: Timestamp) {
     trace.set_logical_compaction(Antichain::from_elem(since.min(upper)).borrow());
     trace.set_physical_compaction(Antichain::from_elem(upper).borrow());
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::super::testing::{Random, Table, row};
+    use super::*;
+    use differential_dataflow::trace::Cursor;
+    use differential_dataflow::trace::cursor::cursor_list;
+
+    fn heap_size(trace: &RowTrace) -> usize {
+        let mut sum = 0;
+        trace.map_spans(|span| sum += span.inner.as_ref().map_or(0, |batch| batch.heap_size()));
+        sum
+    }
+
+    fn with_idle_merging(logic: impl Fn(&mut timely::worker::Worker) + Send + Sync + 'static) {
+        let mut config = timely::Config::thread();
+        super::super::super::input::configure_merging(&mut config.worker);
+        timely::execute(config, move |worker| logic(worker)).unwrap();
+    }
+
+    #[test]
+    fn a_table_costs_its_bytes_and_little_more() {
+        with_idle_merging(|worker| {
+            let mut table = Table::create(worker);
+            let count = 100_000u32;
+            // A marker and a number as key; a null bitmap and two numbers as value.
+            let keyed = |id: u32, version: u32| {
+                let (mut key, mut value) = (vec![1], vec![0]);
+                key.extend_from_slice(&id.to_be_bytes());
+                value.extend_from_slice(&version.to_be_bytes());
+                value.extend_from_slice(&(id % 1000).to_be_bytes());
+                (Row::new(&key), Row::new(&value))
+            };
+            let mut time = 0;
+            let mut commit = |worker: &mut _, changes: &[((Row, Row), Diff)]| {
+                time += 1;
+                table.write(changes, time);
+                table.settle(worker);
+                table.compact(time);
+                for _ in 0..200 {
+                    worker.step();
+                }
+                heap_size(&table.trace)
+            };
+            // Scattered over the key space, so that each merge interleaves.
+            let mut size = 0;
+            for part in 0..20 {
+                let rows: Vec<_> = (0..count)
+                    .filter(|id| id.wrapping_mul(2654435761) >> 16 & 63 == part)
+                    .map(|id| (keyed(id, 0), 1))
+                    .collect();
+                size = commit(worker, &rows);
+            }
+            let loaded = (0..count).filter(|id| id.wrapping_mul(2654435761) >> 16 & 63 < 20);
+            let ids: Vec<u32> = loaded.collect();
+            assert!(size < 30 * ids.len(), "loaded: {} bytes a row", size / ids.len());
+            for version in 1..4 {
+                let update: Vec<_> = ids
+                    .iter()
+                    .flat_map(|id| [(keyed(*id, version - 1), -1), (keyed(*id, version), 1)])
+                    .collect();
+                commit(worker, &update);
+            }
+            for filler in 0..8 {
+                size = commit(worker, &[(keyed(count + filler, 0), 1)]);
+            }
+            assert!(size < 30 * ids.len(), "updated: {} bytes a row", size / ids.len());
+        });
+    }
+
+    #[test]
+    fn content_is_right_at_every_time_that_is_held() {
+        with_idle_merging(|worker| {
+            let mut table = Table::create(worker);
+            let mut random = Random(7);
+            let mut content = BTreeMap::new();
+            let mut history = Vec::new();
+            for time in 0..60u64 {
+                let changes: Vec<_> = (0..random.below(30))
+                    .map(|_| {
+                        // Values of different lengths, some of them on the heap.
+                        let value = vec![random.below(3); random.below(5) as usize];
+                        let data = (row(&[random.below(8)]), row(&value));
+                        *content.entry(data.clone()).or_insert(0) += 1;
+                        (data, 1)
+                    })
+                    .collect();
+                table.write(&changes, time);
+                table.settle(worker);
+                history.push(content.clone());
+                let since = time.saturating_sub(10);
+                table.compact(since);
+                for at in since..=time {
+                    assert_eq!(read(&mut table.trace, at), history[at as usize], "{at} at {time}");
+                }
+            }
+        });
+    }
+
+    fn read(trace: &mut RowTrace, at: Timestamp) -> BTreeMap<(Row, Row), Diff> {
+        let batches = trace.batches_through(Antichain::new().borrow()).unwrap();
+        let (mut cursor, batches) = cursor_list(batches);
+        let mut content = BTreeMap::new();
+        while let Some(key) = cursor.get_key(&batches) {
+            while let Some(value) = cursor.get_val(&batches) {
+                let mut count = 0;
+                cursor.map_times(&batches, |t, d| count += if *t <= at { *d } else { 0 });
+                if count != 0 {
+                    content.insert((Row::new(key.0), Row::new(value.0)), count);
+                }
+                cursor.step_val(&batches);
+            }
+            cursor.step_key(&batches);
+        }
+        content
+    }
+}
