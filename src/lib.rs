@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod coord;
 pub mod dataflow;
 pub mod error;
 pub mod expr;
