@@ -12,6 +12,7 @@
 //! for any time, so that iteration can use them.
 
 pub mod arrangement;
+pub mod built;
 pub mod command;
 pub mod emit;
 pub mod import;
