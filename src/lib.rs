@@ -8,3 +8,4 @@ pub mod error;
 pub mod expr;
 pub mod plan;
 pub mod repr;
+pub mod storage;
