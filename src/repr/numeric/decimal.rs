@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use bumpalo::Bump;
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ impl Decimal {
         }
     }
 
-    fn compare(&self, other: &Decimal) -> Ordering {
+    pub(super) fn compare(&self, other: &Decimal) -> Ordering {
         if let (Some(a), Some(b)) = (self.as_small(), other.as_small()) {
             return compare_small(a, b);
         }
@@ -416,14 +416,5 @@ impl<'a> NumericRef<'a> {
 impl From<i64> for Numeric {
     fn from(value: i64) -> Numeric {
         Numeric::from_i128(value.into())
-    }
-}
-
-/// The sign of a big integer: −1, 0 or 1.
-pub(super) fn signum(v: &BigInt) -> i32 {
-    match v.sign() {
-        Sign::Minus => -1,
-        Sign::NoSign => 0,
-        Sign::Plus => 1,
     }
 }

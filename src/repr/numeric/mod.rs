@@ -9,7 +9,17 @@
 //! (division, roots, logarithms) its scale follows from the number of such groups. The same rules
 //! are followed here, so that results print the same digits.
 
+mod arith;
+mod convert;
 mod decimal;
+mod fixed;
 mod key;
+#[cfg(test)]
+mod oracle;
+mod power;
+mod round;
+mod text;
+mod transcendental;
 
 pub use decimal::{Decimal, Numeric, NumericRef};
+pub use round::typmod_parts;
