@@ -5,6 +5,7 @@
 
 pub mod aggregate;
 pub mod cast;
+pub mod equality;
 pub mod error;
 pub mod func;
 pub mod functions;

@@ -3,6 +3,9 @@
 //!
 //! Floor 2: built from expressions and types; knows no name and no front end.
 
+mod build;
 pub mod physical;
 pub mod relation;
 pub mod statement;
+pub mod typing;
+pub mod visit;
