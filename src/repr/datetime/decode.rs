@@ -32,6 +32,8 @@ impl Parts {
     pub const MERIDIEM: Parts = Parts(2048);
     pub const ERA: Parts = Parts(4096);
     pub const DAYLIGHT_MODIFIER: Parts = Parts(8192);
+    pub const SPECIAL: Parts = Parts(16384);
+    pub const DYNAMIC_ZONE: Parts = Parts(32768);
     pub const DATE: Parts = Parts(1 | 2 | 4);
     pub const TIME: Parts = Parts(8 | 16 | 32 | 64);
 
@@ -74,6 +76,25 @@ pub(super) enum Decoded {
 
 /// Reads the fields of a date or timestamp. `now` is the instant of the words that need one.
 pub(super) fn decode(
+    fields: &[Field],
+    settings: &FormatSettings,
+    now: Option<i64>,
+) -> Result<Decoded, Fault> {
+    with_clock(now, |now| decode_at(fields, settings, now))
+}
+
+/// Without a clock, an input that needs one is still told from one that is wrong anyway.
+pub(super) fn with_clock<T>(
+    now: Option<i64>,
+    decode: impl Fn(Option<i64>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    match decode(now) {
+        Err(Fault::NeedsClock(word)) => decode(Some(0)).and(Err(Fault::NeedsClock(word))),
+        other => other,
+    }
+}
+
+fn decode_at(
     fields: &[Field],
     settings: &FormatSettings,
     now: Option<i64>,
@@ -213,7 +234,8 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn time_field(&mut self, text: &str) -> Result<Parts, Fault> {
-        if self.announced.take().is_some_and(|announced| announced != Announced::IsoTime) {
+        let clash = |announced| announced != Announced::IsoTime;
+        if !self.time_only && self.announced.take().is_some_and(clash) {
             return Err(Fault::BadFormat);
         }
         self.set_time(clock_time(text)?);
@@ -256,6 +278,8 @@ impl<'a> Decoder<'a> {
             return Err(Fault::BadFormat);
         }
         self.announced = None;
+        // A part of a date makes an ordinary one of it, whatever name came before.
+        self.special = None;
         let unit = match announced {
             Announced::Unit(unit) => unit,
             Announced::IsoTime => {
@@ -339,7 +363,6 @@ impl<'a> Decoder<'a> {
         self.text_month = false;
         for piece in pieces.iter().filter(|piece| is_alpha(piece)) {
             match date_word(piece) {
-                Some(Word::Ignored) => {}
                 Some(Word::Month(month)) => {
                     self.civil.month = month;
                     self.text_month = true;
@@ -462,6 +485,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(match word {
             Word::Ignored => return Ok(None),
             Word::Special(special) => return self.special(special).map(Some),
+            Word::Month(_) | Word::Weekday if self.time_only => return Err(Fault::BadFormat),
             Word::Month(month) => self.month(month),
             Word::DaylightModifier => {
                 if let InputZone::Offset(east) = &mut self.zone {
@@ -520,6 +544,7 @@ impl<'a> Decoder<'a> {
             }
             Abbreviation::Dynamic(zone) => {
                 self.zone = InputZone::Abbreviation(text.to_ascii_uppercase(), zone);
+                return Parts::ZONE.with(Parts::DYNAMIC_ZONE);
             }
         }
         Parts::ZONE
@@ -539,7 +564,7 @@ impl<'a> Decoder<'a> {
             _ if self.time_only && special != Special::Now => return Err(Fault::BadFormat),
             Special::Epoch | Special::Infinity | Special::NegativeInfinity => {
                 self.special = Some(special);
-                return Ok(all);
+                return Ok(Parts::SPECIAL);
             }
             Special::Now => {
                 let now = clock("now")?;
@@ -565,9 +590,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn finish(mut self, settings: &FormatSettings) -> Result<Decoded, Fault> {
-        if self.special.is_none() {
-            self.validate_date()?;
-        }
+        self.validate_date()?;
         self.apply_meridiem()?;
         if let Some(special) = self.special {
             return Ok(Decoded::Special(special));

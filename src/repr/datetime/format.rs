@@ -42,9 +42,8 @@ pub fn format_date(days: i32, settings: &FormatSettings, out: &mut String) {
         (DateOutput::Sql, DateOrder::Dmy) => push_numbers(out, day, month, year, '/'),
         (DateOutput::Sql, _) => push_numbers(out, month, day, year, '/'),
         (DateOutput::German, _) => push_numbers(out, day, month, year, '.'),
-        (DateOutput::Postgres, DateOrder::Ymd) => push_year_first(out, &civil, '-'),
         (DateOutput::Postgres, DateOrder::Dmy) => push_numbers(out, day, month, year, '-'),
-        (DateOutput::Postgres, DateOrder::Mdy) => push_numbers(out, month, day, year, '-'),
+        (DateOutput::Postgres, _) => push_numbers(out, month, day, year, '-'),
     }
     push_era(out, year);
 }

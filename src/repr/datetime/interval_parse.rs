@@ -12,7 +12,7 @@ use crate::repr::datetime::calendar::{
 use crate::repr::datetime::decode::clock_fields;
 use crate::repr::datetime::fault::Fault;
 use crate::repr::datetime::interval_typmod::IntervalTypmod;
-use crate::repr::datetime::keywords::{IntervalWord, Unit, interval_word};
+use crate::repr::datetime::keywords::{Unit, unit_word};
 use crate::repr::datetime::lexer::{self, Field, FieldKind};
 use crate::repr::datetime::number::{fraction, leading_i32, leading_int};
 use crate::repr::settings::{FormatSettings, IntervalStyle};
@@ -172,8 +172,6 @@ struct Decoder {
     seen: SeenUnits,
     /// The unit of the next number to the left, if it is known.
     unit: Option<Unit>,
-    /// A unit stands to the right and has had no number.
-    unit_waits: bool,
     ago: bool,
     /// A leading minus counts for all fields (`sql_standard` without further signs).
     all_negative: bool,
@@ -193,7 +191,6 @@ fn decode(
         sum: Sum::default(),
         seen: SeenUnits::default(),
         unit: None,
-        unit_waits: false,
         ago: false,
         all_negative,
         typmod,
@@ -201,7 +198,7 @@ fn decode(
     for field in fields.iter().rev() {
         decoder.field(field)?;
     }
-    if decoder.seen.0 == 0 || decoder.unit_waits {
+    if decoder.seen.0 == 0 {
         return Err(Fault::BadFormat);
     }
     if decoder.ago { decoder.sum.negated().ok_or(Fault::FieldOverflow) } else { Ok(decoder.sum) }
@@ -240,10 +237,10 @@ impl Decoder {
         let total = total.ok_or(Fault::FieldOverflow)?;
         let total = if negative || self.all_negative { -total } else { total };
         self.seen.note(SeenUnits::CLOCK)?;
-        self.sum.micros = self.sum.micros.checked_add(total).ok_or(Fault::FieldOverflow)?;
+        // The fractions of units to the right are lost, as PostgreSQL loses them.
+        self.sum.micros = total;
         // What stands before a clock time without a unit is days.
         self.unit = Some(Unit::Day);
-        self.unit_waits = false;
         Ok(())
     }
 
@@ -289,28 +286,14 @@ impl Decoder {
         }
         self.seen.note(bits)?;
         self.unit = Some(if unit == Unit::Hour { Unit::Day } else { unit });
-        self.unit_waits = false;
         Ok(())
     }
 
     fn word(&mut self, text: &str) -> std::result::Result<(), Fault> {
-        if self.unit_waits {
-            return Err(Fault::BadFormat);
-        }
-        match interval_word(text).ok_or(Fault::BadFormat)? {
-            IntervalWord::Ignored => Ok(()),
-            IntervalWord::Unit(Unit::Ago) => {
-                self.ago = true;
-                self.unit = Some(Unit::Ago);
-                Ok(())
-            }
-            IntervalWord::Unit(unit) => {
-                self.unit = Some(unit);
-                self.unit_waits = true;
-                Ok(())
-            }
-            IntervalWord::Other => Err(Fault::BadFormat),
-        }
+        let unit = unit_word(text).ok_or(Fault::BadFormat)?;
+        self.ago |= unit == Unit::Ago;
+        self.unit = Some(unit);
+        Ok(())
     }
 }
 
@@ -451,7 +434,9 @@ impl IsoReader<'_> {
             None if digits == 6 && !has_field => {
                 self.sum.add(Unit::Hour, whole / 10_000, 0.0)?;
                 self.sum.add(Unit::Minute, whole / 100 % 100, 0.0)?;
-                self.sum.add(Unit::Second, whole % 100, part)?;
+                self.sum.add(Unit::Second, whole % 100, 0.0)?;
+                // PostgreSQL counts this fraction in microseconds, which loses it.
+                self.sum.add_fraction(part, 1)?;
                 return Ok(Step::Done);
             }
             None | Some(':') if !has_field => {

@@ -115,14 +115,6 @@ pub(super) fn date_word(word: &str) -> Option<Word> {
     })
 }
 
-/// What a word of an interval means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IntervalWord {
-    Ignored,
-    Unit(Unit),
-    Other,
-}
-
 /// Looks a word of an interval, or the name of a unit, up; it is in lower case.
 pub(super) fn unit_word(word: &str) -> Option<Unit> {
     Some(match significant(word) {
@@ -144,17 +136,5 @@ pub(super) fn unit_word(word: &str) -> Option<Unit> {
         "timezone_m" => Unit::ZoneMinute,
         "ago" => Unit::Ago,
         _ => return None,
-    })
-}
-
-/// Looks a word of an interval up; it is in lower case.
-pub(super) fn interval_word(word: &str) -> Option<IntervalWord> {
-    if let Some(unit) = unit_word(word) {
-        return Some(IntervalWord::Unit(unit));
-    }
-    Some(match date_word(word)? {
-        Word::Ignored => IntervalWord::Ignored,
-        Word::Unit(unit) => IntervalWord::Unit(unit),
-        _ => IntervalWord::Other,
     })
 }

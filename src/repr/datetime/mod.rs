@@ -9,6 +9,8 @@
 //! time of the transaction, which the `parse_*_at` functions take; without it they answer 0A000.
 
 pub mod calendar;
+#[cfg(test)]
+mod cases;
 mod decode;
 mod fault;
 mod format;

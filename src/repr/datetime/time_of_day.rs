@@ -4,13 +4,23 @@
 //! and then forgotten, since `time` holds neither.
 
 use crate::repr::datetime::calendar::Civil;
-use crate::repr::datetime::decode::{Decoder, InputZone, Parts, offset, time_overflows};
+use crate::repr::datetime::decode::{
+    Decoder, InputZone, Parts, offset, time_overflows, with_clock,
+};
 use crate::repr::datetime::fault::Fault;
 use crate::repr::datetime::lexer::{Field, FieldKind};
 use crate::repr::settings::FormatSettings;
 
 /// Reads the fields of a time.
 pub(super) fn decode(
+    fields: &[Field],
+    settings: &FormatSettings,
+    now: Option<i64>,
+) -> Result<Civil, Fault> {
+    with_clock(now, |now| decode_at(fields, settings, now))
+}
+
+fn decode_at(
     fields: &[Field],
     settings: &FormatSettings,
     now: Option<i64>,

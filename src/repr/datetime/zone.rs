@@ -85,7 +85,7 @@ impl TimeZone {
         }
         if let Some(hours) = number_of_hours(text) {
             let seconds = hours * 3600.0;
-            if !(seconds.abs() < 1e9) {
+            if seconds.abs() >= 1e9 {
                 return Err(out_of_range());
             }
             return TimeZone::fixed(seconds as i32).ok_or_else(out_of_range);
@@ -156,14 +156,7 @@ impl TimeZone {
                 Some(known) => known.to_owned(),
                 None => canonical_name(name)?,
             };
-            let rules = match found.to_fixed_offset() {
-                Ok(offset) => Rules::Fixed {
-                    east_seconds: offset.seconds(),
-                    abbreviation: abbreviation_at_epoch(&found),
-                },
-                Err(_) => Rules::Changing(found),
-            };
-            return Some(TimeZone::with(name, rules));
+            return Some(TimeZone::with(name, Rules::of(found)));
         }
         let upper = name.to_ascii_uppercase();
         let rules = posix_rules(&upper)?;
@@ -241,8 +234,19 @@ impl TimeZone {
     }
 }
 
-fn abbreviation_at_epoch(zone: &tz::TimeZone) -> String {
-    zone.to_offset_info(jiff::Timestamp::UNIX_EPOCH).abbreviation().to_owned()
+impl Rules {
+    /// A zone without a transition is fixed: its offset needs no search.
+    fn of(zone: tz::TimeZone) -> Rules {
+        let epoch = jiff::Timestamp::UNIX_EPOCH;
+        if zone.preceding(epoch).next().is_some() || zone.following(epoch).next().is_some() {
+            return Rules::Changing(zone);
+        }
+        let info = zone.to_offset_info(epoch);
+        Rules::Fixed {
+            east_seconds: info.offset().seconds(),
+            abbreviation: info.abbreviation().to_owned(),
+        }
+    }
 }
 
 fn canonical_name(name: &str) -> Option<String> {
