@@ -18,7 +18,10 @@ pub(super) fn io_error(action: &str, path: &Path, error: &std::io::Error) -> Err
         ErrorKind::PermissionDenied => SqlState::INSUFFICIENT_PRIVILEGE,
         _ => SqlState::IO_ERROR,
     };
-    Error::new(code, format!("could not {action} \"{}\": {error}", path.display()))
+    // sled hands its errors on in their debugging form; this one people should understand.
+    let why: &dyn std::fmt::Display =
+        if code == SqlState::DISK_FULL { &"No space left on device" } else { error };
+    Error::new(code, format!("could not {action} \"{}\": {why}", path.display()))
 }
 
 /// The error of stored bytes that are not what was written.

@@ -72,7 +72,7 @@ pub(super) struct Fold {
 
 enum Phase {
     Collect(Box<Collect>),
-    Merge(Merge),
+    Merge(Box<Merge>),
     Tail { log: Log, head: Head, checkpoint_bytes: u64, seen: u64 },
     Over,
 }
@@ -125,7 +125,7 @@ impl Fold {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Collect(mut collect) => {
                 if collect.step(&self.path, self.upto, budget)? {
-                    Phase::Merge(Merge::start(*collect, &self.path)?)
+                    Phase::Merge(Box::new(Merge::start(*collect, &self.path)?))
                 } else {
                     Phase::Collect(collect)
                 }

@@ -354,7 +354,7 @@ fn own_handle(path: &Path) -> Result<File> {
 
 /// Opens sled, around its two known faults at start-up: a half-written snapshot file, left by a
 /// kill, makes it refuse, and so does a damaged one, though it can do without any.
-fn open_sled(path: &Path) -> Result<sled::Db> {
+pub(super) fn open_sled(path: &Path) -> Result<sled::Db> {
     for name in snapshots(path)? {
         if name.extension().is_some_and(|extension| extension == "generating") {
             fs::remove_file(&name).map_err(|e| files::io_error("remove file", &name, &e))?;

@@ -52,6 +52,7 @@
 //!   alone. The caller ends the engine.
 //! * A failed fold: it is given up, the current generation goes on, the next try waits until the
 //!   log has grown by half. Only an error at the switch itself is as bad as a failed append.
+//! * A failed removal of a folded generation: it is removed at the next start.
 //! * sled's fault of refusing to open after a kill during start-up: see `log::open_sled`.
 //!
 //! # What is left out
@@ -61,6 +62,7 @@
 //! (they are checked as they stream).
 
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use crate::error::{Error, Result, SqlState};
 use crate::repr::Timestamp;
@@ -105,6 +107,7 @@ pub enum FoldState {
 pub struct Store {
     // In this order they are closed: the lock goes last.
     fold: Option<Fold>,
+    removal: Removal,
     generation: Generation,
     watermark: Watermark,
     /// A lease to write with the next sync.
@@ -181,6 +184,7 @@ impl Store {
         };
         let store = Store {
             fold: None,
+            removal: Removal(None),
             generation,
             watermark,
             lease: None,
@@ -273,6 +277,7 @@ impl Store {
                 Some(time) if time <= upto => {}
                 _ => return Ok(None),
             }
+            self.removal.finish();
             let path = self.directory.generation(self.generation.number + 1);
             self.fold = Some(Fold::start(&self.generation, path, upto, self.run_bytes_min)?);
         }
@@ -292,11 +297,7 @@ impl Store {
         self.directory.set_current(generation.number)?;
         let old = std::mem::replace(&mut self.generation, generation);
         self.kept_bytes = self.log_bytes();
-        let path = old.path.clone();
-        drop(old);
-        if let Err(error) = files::remove_directory(&path) {
-            tracing::warn!(%error, "the folded log is removed at the next start");
-        }
+        self.removal = Removal::start(old);
         let last = self.generation.log.last;
         self.watermark.hint(last)?;
         Ok(self.generation.head.map_or(0, |head| head.time))
@@ -352,6 +353,33 @@ impl Store {
             self.failure = Some(error.clone());
         }
         result
+    }
+}
+
+/// The end of a generation, in a thread: closing sled on a long log takes a good part of a second,
+/// in which nothing could be appended. It is over before the next fold begins or the lock goes.
+struct Removal(Option<JoinHandle<()>>);
+
+impl Removal {
+    fn start(old: Generation) -> Removal {
+        Removal(Some(std::thread::spawn(move || {
+            let path = old.path.clone();
+            drop(old);
+            if let Err(error) = files::remove_directory(&path) {
+                tracing::warn!(%error, "the folded log is removed at the next start");
+            }
+        })))
+    }
+
+    fn finish(&mut self) {
+        // A panic in it has been reported by its hook, and leaves a directory that nothing names.
+        let _ = self.0.take().map(JoinHandle::join);
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

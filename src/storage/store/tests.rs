@@ -13,6 +13,7 @@ use rand::{Rng, SeedableRng};
 
 use super::*;
 use crate::repr::{Diff, GlobalId, Row};
+use crate::storage::log::open_sled;
 use crate::storage::record::Change;
 
 /// Rows by relation, version, key and value.
@@ -50,8 +51,7 @@ fn fill(store: &mut Store, from: u64, to: u64) {
 }
 
 fn log_of(dir: &Path) -> sled::Db {
-    let path = Generation::log(&dir.join("gen-0"));
-    sled::Config::new().path(path).flush_every_ms(None).open().unwrap()
+    open_sled(&Generation::log(&dir.join("gen-0"))).unwrap()
 }
 
 fn code_of(dir: &Path) -> (SqlState, String) {
@@ -430,6 +430,7 @@ fn disk_use_stays_bounded_over_many_folds() {
         }
         store.sync().unwrap();
         assert_eq!(fold_to_end(&mut store, time - 5, 1 << 20), Some(time - 5));
+        store.removal.finish();
         sizes.push((store.disk_bytes(), store.checkpoint_bytes()));
     }
     let (first, last) = (sizes[2], sizes[11]);
@@ -525,6 +526,13 @@ fn a_killed_process_has_lost_nothing_that_it_acknowledged() {
         assert_eq!(lost, None, "round {round}");
     }
     assert!(durable.len() > 500, "vacuous: {} commits", durable.len());
+}
+
+#[test]
+fn a_store_can_move_to_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Store>();
+    is_send::<Recovered>();
 }
 
 #[test]
