@@ -34,6 +34,8 @@ pub enum Command {
     /// Changes to tables, in order of time. Each table written is complete below
     /// the last of its times + 1 afterwards.
     Write(Arc<Vec<Write>>),
+    /// As `Write`, but more may follow at the last time: the tables are complete only below it.
+    Load(Arc<Vec<Write>>),
     /// Builds a dataflow, whose imports are promised at once.
     CreateDataflow {
         /// What to build.

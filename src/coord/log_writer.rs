@@ -1,0 +1,174 @@
+//! The one thread that writes the log.
+//!
+//! It takes whatever has queued up, appends it, syncs once, and says how far the log is durable:
+//! that is group commit, and while one sync runs the next group forms. Between groups it folds the
+//! log in slices. An error after an append has begun is the end of the engine, since what is on
+//! the disk is then unknown.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::coord::request::Event;
+use crate::error::{Error, Result};
+use crate::repr::Timestamp;
+use crate::storage::{FoldState, Store, Transaction};
+
+/// Below this much free space writes are refused.
+const FREE_BYTES_MIN: u64 = 32 << 20;
+/// How often free space is looked at.
+const FREE_SPACE_INTERVAL: Duration = Duration::from_millis(200);
+/// How much of a fold is done at once between two groups.
+const FOLD_SLICE_BYTES: usize = 1 << 20;
+/// How often the writer looks whether a fold is due.
+const FOLD_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the writer is asked for, in order.
+pub(crate) enum LogRequest {
+    /// Append.
+    Append(Transaction),
+    /// Make times below this spent.
+    Lease(Timestamp),
+    /// The log may be folded up to this time.
+    FoldBelow(Timestamp),
+    /// Sync and end.
+    Stop,
+}
+
+/// The coordinator's end.
+pub(crate) struct LogWriter {
+    requests: Sender<LogRequest>,
+    full: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LogWriter {
+    /// Starts the thread. It reports `Durable` and `LogFailed`.
+    pub(crate) fn start(store: Store, events: UnboundedSender<Event>) -> Result<LogWriter> {
+        let (requests, receiver) = channel();
+        let full = Arc::new(AtomicBool::new(false));
+        let writer = Writer {
+            store,
+            receiver,
+            events,
+            full: full.clone(),
+            lease: 0,
+            fold_below: 0,
+            space_seen: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("log".into())
+            .spawn(move || writer.run())
+            .map_err(|e| Error::internal(format!("could not start the log's thread: {e}")))?;
+        Ok(LogWriter { requests, full, thread: Some(thread) })
+    }
+
+    /// Queues a request. A writer that has failed has said so by an event.
+    pub(crate) fn send(&self, request: LogRequest) {
+        let _ = self.requests.send(request);
+    }
+
+    /// Whether there is too little space for further writes.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Waits for what is queued, and for the thread's end.
+    pub(crate) fn stop(&mut self) {
+        self.send(LogRequest::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Writer {
+    store: Store,
+    receiver: Receiver<LogRequest>,
+    events: UnboundedSender<Event>,
+    full: Arc<AtomicBool>,
+    lease: Timestamp,
+    fold_below: Timestamp,
+    space_seen: Option<Instant>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            match self.group() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    let _ = self.events.send(Event::LogFailed(error));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes one group of requests and carries it out. False: it was the last one.
+    fn group(&mut self) -> Result<bool> {
+        self.look_at_space();
+        let wait = if self.store.fold_due() { Duration::ZERO } else { FOLD_INTERVAL };
+        let first = match self.receiver.recv_timeout(wait) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) => return self.fold().map(|()| true),
+            Err(RecvTimeoutError::Disconnected) => LogRequest::Stop,
+        };
+        let (mut transactions, mut sync, mut stop) = (Vec::new(), false, false);
+        let mut next = Some(first);
+        while let Some(request) = next {
+            match request {
+                LogRequest::Append(transaction) => transactions.push(transaction),
+                LogRequest::Lease(below) => {
+                    self.store.lease(below)?;
+                    self.lease = self.lease.max(below);
+                    sync = true;
+                }
+                LogRequest::FoldBelow(time) => self.fold_below = time,
+                LogRequest::Stop => {
+                    stop = true;
+                    break;
+                }
+            }
+            next = self.receiver.try_recv().ok();
+        }
+        if !transactions.is_empty() || sync || stop {
+            self.store.append(&transactions)?;
+            self.store.sync()?;
+            let through = transactions.last().map(|t| t.time);
+            let _ = self.events.send(Event::Durable { through, lease: self.lease });
+        }
+        Ok(!stop)
+    }
+
+    fn fold(&mut self) -> Result<()> {
+        if !self.store.fold_due() || self.fold_below == 0 {
+            return Ok(());
+        }
+        match self.store.fold(self.fold_below, FOLD_SLICE_BYTES)? {
+            FoldState::Done(time) => {
+                let bytes = self.store.disk_bytes();
+                tracing::info!(time, bytes, "the log is folded into a checkpoint");
+            }
+            FoldState::Abandoned(error) => tracing::warn!(%error, "a checkpoint was given up"),
+            FoldState::Working | FoldState::Idle => {}
+        }
+        Ok(())
+    }
+
+    fn look_at_space(&mut self) {
+        if self.space_seen.is_some_and(|seen| seen.elapsed() < FREE_SPACE_INTERVAL) {
+            return;
+        }
+        self.space_seen = Some(Instant::now());
+        match self.store.free_space() {
+            Ok(bytes) => self.full.store(bytes < FREE_BYTES_MIN, Ordering::Relaxed),
+            Err(error) => tracing::warn!(%error, "free space is not known"),
+        }
+    }
+}
