@@ -140,6 +140,15 @@ impl Item {
         }
     }
 
+    /// How long its history stays readable, in milliseconds, where it says so.
+    pub fn retain_ms(&self) -> Option<u64> {
+        match &self.kind {
+            ItemKind::Table(table) => table.retain_ms,
+            ItemKind::View(view) => view.retain_ms,
+            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) => None,
+        }
+    }
+
     /// What kind of object it is, in words.
     pub fn kind_name(&self) -> &'static str {
         match &self.kind {

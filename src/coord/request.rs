@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::catalog::item::Sequence;
 use crate::catalog::objects::{Catalog, Change};
 use crate::dataflow::command::{Bounds, ReaderId, Response};
 use crate::error::{Error, Result};
@@ -23,6 +24,7 @@ pub(crate) enum Event {
     Snapshot { when: When, reply: Reply<Snapshot> },
     Release { hold: u64 },
     Now { reply: Reply<Timestamp> },
+    AwaitDurable { time: Timestamp, reply: Reply<()> },
     Ids { count: u64, reply: Reply<GlobalId> },
     Read { at: Timestamp, read: Read, reply: Reply<RowStream> },
     Subscribe { request: Box<SubscribeRequest>, reply: Reply<ChangeStream> },
@@ -31,7 +33,7 @@ pub(crate) enum Event {
     Commit { commit: Box<Commit>, reply: Reply<Timestamp> },
     Exclusive { reply: Reply<Exclusive> },
     EndExclusive { token: u64 },
-    NextValues { sequence: GlobalId, count: u64, reply: Reply<Vec<i64>> },
+    NextValues { sequence: GlobalId, definition: Sequence, count: u64, reply: Reply<Vec<i64>> },
     SetValue { sequence: GlobalId, value: i64, is_called: bool, reply: Reply<()> },
     Worker(Response),
     Durable { through: Option<Timestamp>, lease: Timestamp },
@@ -314,6 +316,12 @@ impl Client {
         self.ask(|reply| Event::Now { reply }).await
     }
 
+    /// Waits until all up to a time may leave the server. Whoever answers from a [`When::Tip`]
+    /// snapshot without a commit waits for its time first.
+    pub async fn durable(&self, time: Timestamp) -> Result<()> {
+        self.ask(|reply| Event::AwaitDurable { time, reply }).await
+    }
+
     /// The first of `count` new object ids in a row.
     pub async fn ids(&self, count: u64) -> Result<GlobalId> {
         self.ask(|reply| Event::Ids { count, reply }).await
@@ -345,9 +353,15 @@ impl Client {
         self.ask(|reply| Event::Exclusive { reply }).await
     }
 
-    /// The next values of a sequence, durable. Error 2200H at its end.
-    pub async fn next_values(&self, sequence: GlobalId, count: u64) -> Result<Vec<i64>> {
-        self.ask(|reply| Event::NextValues { sequence, count, reply }).await
+    /// The next values of a sequence, durable. Error 2200H at its end. The definition is given,
+    /// because an open transaction may have made the sequence.
+    pub async fn next_values(
+        &self,
+        sequence: GlobalId,
+        definition: Sequence,
+        count: u64,
+    ) -> Result<Vec<i64>> {
+        self.ask(|reply| Event::NextValues { sequence, definition, count, reply }).await
     }
 
     /// Sets a sequence.

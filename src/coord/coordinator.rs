@@ -1,0 +1,332 @@
+//! The task that owns the state of the server: it takes one event after the other.
+//!
+//! Writes are applied to the workers at once and logged at the same time; answers wait at the
+//! [`Gate`]. Events that have queued up are taken together: their writes travel to the workers as
+//! one command and wake each dataflow once, at the newest of their times.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::catalog::objects::Catalog;
+use crate::coord::clock::Clock;
+use crate::coord::commits::{Ack, Recent};
+use crate::coord::gate::Gate;
+use crate::coord::log_writer::{LogRequest, LogWriter};
+use crate::coord::objects::Objects;
+use crate::coord::reads::Reader;
+use crate::coord::request::{Event, Reply, Snapshot, When};
+use crate::coord::sequences::Sequences;
+use crate::dataflow::command::{Command, ReaderId, Response, Write};
+use crate::dataflow::worker::Workers;
+use crate::error::{Error, Result, SqlState};
+use crate::repr::{GlobalId, Timestamp};
+
+/// How often progress is made where nothing happens, and history is given up.
+const TICK: Duration = Duration::from_secs(1);
+/// How many events are taken before their writes are sent.
+const EVENTS_MAX: usize = 256;
+
+/// The catalogs that somebody may have to be shown.
+pub(super) struct Catalogs {
+    /// After all transactions.
+    pub(super) tip: Arc<Catalog>,
+    /// After the durable ones.
+    pub(super) durable: Arc<Catalog>,
+    /// Between the two, by time.
+    pub(super) pending: VecDeque<(Timestamp, Arc<Catalog>)>,
+}
+
+/// Something that waits until a time may leave the server.
+pub(super) struct Waiter {
+    pub(super) time: Timestamp,
+    pub(super) go: Box<dyn FnOnce() + Send>,
+}
+
+/// All state of the server that is not a session's, a worker's or the log's.
+pub struct Coordinator {
+    pub(super) events: mpsc::UnboundedSender<Event>,
+    pub(super) receiver: mpsc::UnboundedReceiver<Event>,
+    pub(super) workers: Workers,
+    pub(super) log: LogWriter,
+    pub(super) clock: Clock,
+    pub(super) gate: Gate,
+    pub(super) catalogs: Catalogs,
+    pub(super) objects: Objects,
+    /// Relations whose stored text no longer plans.
+    pub(super) broken: BTreeMap<GlobalId, Error>,
+    /// Times that must stay readable, by the hold's number.
+    pub(super) holds: BTreeMap<u64, Timestamp>,
+    pub(super) readers: BTreeMap<ReaderId, Reader>,
+    /// Subscriptions with changes that the gate keeps.
+    pub(super) withheld: BTreeSet<ReaderId>,
+    pub(super) sequences: Sequences,
+    pub(super) recent: Recent,
+    pub(super) acks: Vec<Ack>,
+    pub(super) waiters: Vec<Waiter>,
+    /// Who is exclusive, and what waits for the end of it.
+    pub(super) exclusive: Option<u64>,
+    pub(super) deferred: VecDeque<Event>,
+    pub(super) writes: Vec<Write>,
+    pub(super) woken: BTreeMap<GlobalId, Timestamp>,
+    pub(super) next_id: GlobalId,
+    pub(super) next_transient: u64,
+    /// Numbers of readers, holds and exclusive sessions.
+    pub(super) next_number: u64,
+    /// No history is given up before the clock shows this.
+    pub(super) keep_until: Timestamp,
+    /// The default of retention, in nanoseconds.
+    pub(super) retain: Timestamp,
+}
+
+impl Coordinator {
+    /// Runs until it is stopped, or until the log fails: then what is on the disk is unknown, and
+    /// the process has to end so that recovery can decide.
+    pub async fn run(mut self) -> Result<()> {
+        let ticks = self.events.clone();
+        let ticker = tokio::spawn(async move {
+            let mut interval = tokio::time::interval(TICK);
+            interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            while ticks.send(Event::Tick).is_ok() {
+                interval.tick().await;
+            }
+        });
+        let result = self.take_events().await;
+        ticker.abort();
+        if result.is_ok() {
+            self.log.stop();
+        }
+        self.workers.stop();
+        result
+    }
+
+    async fn take_events(&mut self) -> Result<()> {
+        let mut stopping: Option<oneshot::Sender<()>> = None;
+        while stopping.is_none() {
+            let Some(mut event) = self.receiver.recv().await else { break };
+            for _ in 0..EVENTS_MAX {
+                match event {
+                    Event::Stop { reply } => {
+                        stopping = Some(reply);
+                        break;
+                    }
+                    Event::LogFailed(error) => return Err(error),
+                    other => self.handle(other),
+                }
+                match self.receiver.try_recv() {
+                    Ok(next) => event = next,
+                    Err(_) => break,
+                }
+            }
+            self.flush();
+        }
+        self.log.stop();
+        while let Ok(event) = self.receiver.try_recv() {
+            match event {
+                Event::Durable { through, lease } => self.durable(through, lease),
+                Event::LogFailed(error) => return Err(error),
+                _ => {}
+            }
+        }
+        if let Some(reply) = stopping {
+            let _ = reply.send(());
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Snapshot { when, reply } => self.snapshot(when, reply),
+            Event::Release { hold } => self.release(hold),
+            Event::Now { reply } => self.now(reply),
+            Event::AwaitDurable { time, reply } => self.when_released(time, move || {
+                let _ = reply.send(Ok(()));
+            }),
+            Event::Ids { count, reply } => {
+                let first = self.next_id;
+                self.next_id = GlobalId(first.0 + count);
+                let _ = reply.send(Ok(first));
+            }
+            Event::Read { at, read, reply } => {
+                let stream = self.read(at, read);
+                let _ = reply.send(stream);
+            }
+            Event::Subscribe { request, reply } => {
+                let stream = self.subscribe(*request);
+                let _ = reply.send(stream);
+            }
+            Event::Credit { reader, bytes } => {
+                if self.readers.contains_key(&reader) {
+                    self.workers.send(Command::Credit { reader, bytes });
+                }
+            }
+            Event::Cancel { reader } => self.end_reader(reader),
+            Event::Commit { commit, reply } => self.commit_request(commit, reply),
+            Event::Exclusive { reply } => self.exclusive_request(reply),
+            Event::EndExclusive { token } => self.end_exclusive(token),
+            Event::NextValues { sequence, definition, count, reply } => {
+                self.next_values(sequence, &definition, count, reply);
+            }
+            Event::SetValue { sequence, value, is_called, reply } => {
+                self.set_value(sequence, value, is_called, reply);
+            }
+            Event::Worker(response) => self.response(response),
+            Event::Durable { through, lease } => self.durable(through, lease),
+            Event::Tick => self.tick(),
+            // Both are taken by the loop.
+            Event::LogFailed(_) | Event::Stop { .. } => {}
+        }
+    }
+
+    fn response(&mut self, response: Response) {
+        match response {
+            Response::Rows { reader, rows } => self.peek_rows(reader, rows),
+            Response::PeekDone { reader, result, .. } => self.peek_done(reader, result),
+            Response::Changes { worker, reader, changes, upper } => {
+                self.changes(worker, reader, changes, upper);
+            }
+            Response::ChangesFailed { reader, at, error } => self.changes_failed(reader, at, error),
+            Response::Hydrated { dataflow, .. } => self.hydrated(dataflow),
+        }
+    }
+
+    /// Sends the writes that have gathered, and lets go on what they touch.
+    pub(super) fn flush(&mut self) {
+        if !self.writes.is_empty() {
+            let writes = Arc::new(std::mem::take(&mut self.writes));
+            self.workers.send(Command::Write(writes));
+        }
+        if !self.woken.is_empty() {
+            let woken = std::mem::take(&mut self.woken);
+            let promises =
+                woken.into_iter().map(|(id, time)| self.objects.promise(id, time)).collect();
+            self.workers.send(Command::Promise(Arc::new(promises)));
+        }
+    }
+
+    fn snapshot(&mut self, when: When, reply: Reply<Snapshot>) {
+        let (time, catalog) = match when {
+            When::Durable => (self.gate.durable(), self.catalogs.durable.clone()),
+            When::Tip => (self.gate.tip(), self.catalogs.tip.clone()),
+            When::At(time) => (time, self.catalogs.tip.clone()),
+        };
+        if let When::At(time) = when
+            && let Err(error) = self.check_past(time)
+        {
+            let _ = reply.send(Err(error));
+            return;
+        }
+        let hold = self.number();
+        self.holds.insert(hold, time);
+        let snapshot = Snapshot { time, catalog, hold, events: self.events.clone() };
+        match when {
+            When::At(_) => self.when_released(time, move || {
+                let _ = reply.send(Ok(snapshot));
+            }),
+            When::Durable | When::Tip => {
+                let _ = reply.send(Ok(snapshot));
+            }
+        }
+    }
+
+    /// Makes sure that no later transaction can have this time. Error 22023 if it is to come.
+    pub(super) fn check_past(&mut self, time: Timestamp) -> Result<()> {
+        if time < self.clock.next() {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("AS OF time {time} lies in the future"),
+        )
+        .with_hint("Times are nanoseconds since 1970-01-01 UTC."))
+    }
+
+    fn release(&mut self, hold: u64) {
+        self.holds.remove(&hold);
+        let oldest = self.holds.values().min().copied();
+        self.recent.forget(oldest.unwrap_or(Timestamp::MAX));
+    }
+
+    fn now(&mut self, reply: Reply<Timestamp>) {
+        let time = self.clock.next();
+        self.ask_lease(time);
+        if self.gate.is_spent(time) {
+            let _ = reply.send(Ok(time));
+        } else {
+            self.when_released(time, move || {
+                let _ = reply.send(Ok(time));
+            });
+        }
+    }
+
+    pub(super) fn ask_lease(&mut self, time: Timestamp) {
+        if let Some(lease) = self.gate.lease_for(time) {
+            self.log.send(LogRequest::Lease(lease));
+        }
+    }
+
+    /// Does something once all up to a time may leave the server.
+    pub(super) fn when_released(&mut self, time: Timestamp, go: impl FnOnce() + Send + 'static) {
+        if self.gate.released() >= time {
+            go();
+            return;
+        }
+        self.ask_lease(time);
+        self.waiters.push(Waiter { time, go: Box::new(go) });
+    }
+
+    fn durable(&mut self, through: Option<Timestamp>, lease: Timestamp) {
+        self.gate.advance(through, lease);
+        let durable = self.gate.durable();
+        while let Some((time, catalog)) = self.catalogs.pending.front() {
+            if *time > durable {
+                break;
+            }
+            self.catalogs.durable = catalog.clone();
+            self.catalogs.pending.pop_front();
+        }
+        self.acknowledge();
+        let released = self.gate.released();
+        let waiting = std::mem::take(&mut self.waiters);
+        for waiter in waiting {
+            if waiter.time <= released { (waiter.go)() } else { self.waiters.push(waiter) }
+        }
+        for reader in std::mem::take(&mut self.withheld) {
+            self.release_changes(reader);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.flush();
+        self.make_progress();
+        let now = self.clock.read();
+        if now < self.keep_until {
+            return;
+        }
+        let held = self.holds.values().min().copied().unwrap_or(Timestamp::MAX);
+        let mut oldest = now.saturating_sub(self.retain).min(held);
+        for (id, object) in self.objects.iter_mut() {
+            let target = now.saturating_sub(object.retain).min(held);
+            oldest = oldest.min(target);
+            if id.is_transient() || !object.dirty || target <= object.since {
+                continue;
+            }
+            object.since = target;
+            object.dirty = target <= object.last_change;
+            self.workers.send(Command::Compact { relation: id, since: target });
+        }
+        self.log.send(LogRequest::FoldBelow(oldest));
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    pub(super) fn transient(&mut self) -> GlobalId {
+        self.next_transient += 1;
+        GlobalId(GlobalId::FIRST_TRANSIENT.0 + self.next_transient)
+    }
+}

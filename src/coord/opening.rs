@@ -1,0 +1,242 @@
+//! Opening a data directory: what is stored, handed over in the order in which it has to be
+//! planned again.
+//!
+//! 1. [`Opening::open`] takes the lock, recovers the log and starts the workers.
+//! 2. The session's boot gives the layout of each table ([`Opening::create_table`]).
+//! 3. [`Opening::load`] replays rows: the checkpoint's at its time, the log's at their own, so that
+//!    history and the times of resumed subscriptions survive.
+//! 4. Boot plans each maintained object's text ([`Opening::install`], or [`Opening::break_object`]
+//!    where it no longer plans).
+//! 5. [`Opening::start`] gives the coordinator, and a client of it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::catalog::item::Item;
+use crate::catalog::objects::{Catalog, Change};
+use crate::coord::clock::Clock;
+use crate::coord::commits::{NEXT_ID, Recent};
+use crate::coord::coordinator::{Catalogs, Coordinator};
+use crate::coord::gate::Gate;
+use crate::coord::log_writer::LogWriter;
+use crate::coord::objects::{Object, Objects};
+use crate::coord::request::{Client, Event};
+use crate::coord::sequences::Sequences;
+use crate::dataflow::command::{Command, Write};
+use crate::dataflow::worker::Workers;
+use crate::error::{Error, Result, SqlState};
+use crate::plan::physical::{Arrangement, Dataflow};
+use crate::repr::{Diff, GlobalId, Row, Timestamp};
+use crate::storage::{self, CheckpointRows, LogTransactions, Store};
+
+/// How many updates are handed to the workers at once.
+const LOAD_UPDATES: usize = 1 << 16;
+
+/// How a server is opened.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The data directory.
+    pub data_dir: PathBuf,
+    /// How many timely workers there are.
+    pub workers: usize,
+    /// How long history stays readable, in milliseconds, where nothing else is said.
+    pub retain_ms: u64,
+}
+
+/// A server that is being opened.
+pub struct Opening {
+    coordinator: Coordinator,
+    rows: Option<(CheckpointRows, LogTransactions)>,
+    checkpoint: Timestamp,
+    /// From when on the content of maintained objects is right.
+    as_of: Timestamp,
+}
+
+impl Opening {
+    /// Opens a data directory. Errors: those of [`Store::open`].
+    pub fn open(config: &EngineConfig) -> Result<Opening> {
+        let (store, recovered) = Store::open(&config.data_dir)?;
+        let catalog = Arc::new(read_catalog(recovered.catalog)?);
+        let (events, receiver) = mpsc::unbounded_channel();
+        let responses = events.clone();
+        let workers = Workers::start(
+            config.workers,
+            Arc::new(move |response| {
+                let _ = responses.send(Event::Worker(response));
+            }),
+        )?;
+        let retain = config.retain_ms.saturating_mul(1_000_000);
+        let checkpoint = recovered.checkpoint.unwrap_or(0);
+        let mut sequences = Sequences::default();
+        for (id, (last, is_called)) in recovered.sequences {
+            sequences.restore(id, last, is_called);
+        }
+        let last_id = catalog.items().map(|item| item.id.0 + 1).max();
+        let stored_id = recovered.settings.get(NEXT_ID).and_then(|text| text.parse().ok());
+        let next_id = last_id.max(stored_id).unwrap_or(0).max(GlobalId::FIRST_USER.0);
+        let clock = Clock::starting_at(recovered.lease);
+        let keep_until = clock.read().saturating_add(retain);
+        let gate = Gate::new(recovered.lease);
+        let tip = catalog.clone();
+        let coordinator = Coordinator {
+            log: LogWriter::start(store, events.clone())?,
+            events,
+            receiver,
+            workers,
+            clock,
+            gate,
+            catalogs: Catalogs { tip, durable: catalog, pending: VecDeque::new() },
+            objects: Objects::default(),
+            broken: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            withheld: BTreeSet::new(),
+            sequences,
+            recent: Recent::default(),
+            acks: Vec::new(),
+            waiters: Vec::new(),
+            exclusive: None,
+            deferred: VecDeque::new(),
+            writes: Vec::new(),
+            woken: BTreeMap::new(),
+            next_id: GlobalId(next_id),
+            next_transient: 0,
+            next_number: 0,
+            keep_until,
+            retain,
+        };
+        Ok(Opening {
+            coordinator,
+            rows: Some((recovered.relations, recovered.log)),
+            checkpoint,
+            as_of: checkpoint.max(recovered.lease.saturating_sub(1).saturating_sub(retain)),
+        })
+    }
+
+    /// All objects.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.coordinator.catalogs.tip.clone()
+    }
+
+    /// Makes a table's input.
+    pub fn create_table(&mut self, id: GlobalId, layout: Arrangement) {
+        let since = self.checkpoint;
+        self.coordinator.workers.send(Command::CreateTable { id, layout, since });
+        let retain = self.coordinator.retain_of(id);
+        self.coordinator
+            .objects
+            .add(id, Object { since: self.as_of, retain, dirty: true, ..Object::default() });
+    }
+
+    /// Gives the workers all rows. All tables are there.
+    pub fn load(&mut self) -> Result<()> {
+        let Some((relations, log)) = self.rows.take() else { return Ok(()) };
+        let mut loader = Loader { coordinator: &mut self.coordinator, writes: vec![], updates: 0 };
+        for chunk in relations {
+            let chunk = chunk?;
+            loader.rows(self.checkpoint, chunk.relation, Arc::new(chunk.updates));
+        }
+        for transaction in log {
+            let transaction = transaction?;
+            for change in transaction.changes {
+                if let storage::Change::Rows { relation, updates, .. } = change {
+                    loader.rows(transaction.time, relation, updates);
+                }
+            }
+        }
+        loader.finish();
+        let since = self.as_of;
+        let tables: Vec<GlobalId> = self.coordinator.objects.iter_mut().map(|(id, _)| id).collect();
+        for relation in tables {
+            self.coordinator.workers.send(Command::Compact { relation, since });
+        }
+        Ok(())
+    }
+
+    /// Builds a maintained view or an index; what it reads is there.
+    pub fn install(&mut self, id: GlobalId, mut plan: Dataflow) {
+        plan.id = id;
+        plan.as_of = self.as_of;
+        let through = self.coordinator.gate.durable();
+        self.coordinator.create_dataflow(plan, through);
+    }
+
+    /// Marks an object whose text no longer plans: reading it answers with the reason.
+    pub fn break_object(&mut self, id: GlobalId, name: &str, reason: &Error) {
+        tracing::error!(object = name, %reason, "the stored definition no longer plans");
+        let error = Error::new(
+            SqlState::INTERNAL_ERROR,
+            format!("\"{name}\" is broken: its stored definition no longer plans: {reason}"),
+        )
+        .with_hint("Drop it and create it again.");
+        self.coordinator.broken.insert(id, error);
+    }
+
+    /// Whether an object is broken.
+    pub fn is_broken(&self, id: GlobalId) -> bool {
+        self.coordinator.broken.contains_key(&id)
+    }
+
+    /// The coordinator, to be run, and a client of it.
+    pub fn start(self) -> (Coordinator, Client) {
+        let client = Client { events: self.coordinator.events.clone() };
+        (self.coordinator, client)
+    }
+}
+
+fn read_catalog(stored: BTreeMap<GlobalId, Vec<u8>>) -> Result<Catalog> {
+    let mut changes = Vec::with_capacity(stored.len());
+    for (id, bytes) in stored {
+        let item: Item = postcard::from_bytes(&bytes).map_err(|e| {
+            Error::new(SqlState::DATA_CORRUPTED, format!("could not read object {id}: {e}"))
+        })?;
+        changes.push(Change { id, item: Some(Arc::new(item)) });
+    }
+    Catalog::default().with(&changes)
+}
+
+/// Gathers rows for the workers.
+struct Loader<'a> {
+    coordinator: &'a mut Coordinator,
+    writes: Vec<Write>,
+    updates: usize,
+}
+
+impl Loader<'_> {
+    fn rows(&mut self, time: Timestamp, table: GlobalId, updates: Arc<Vec<(Row, Row, Diff)>>) {
+        // The rows of a table that is gone are still in the checkpoint before it went.
+        if updates.is_empty() || self.coordinator.objects.get(table).is_none() {
+            return;
+        }
+        let mut woken = BTreeMap::new();
+        self.coordinator.objects.written([table], time, &mut woken);
+        self.updates += updates.len();
+        self.writes.push(Write { time, table, updates });
+        if self.updates >= LOAD_UPDATES {
+            let writes = Arc::new(std::mem::take(&mut self.writes));
+            self.coordinator.workers.send(Command::Load(writes));
+            self.updates = 0;
+        }
+    }
+
+    /// Closes all tables at their last times.
+    fn finish(mut self) {
+        let loaded = std::mem::take(&mut self.writes);
+        self.coordinator.workers.send(Command::Load(Arc::new(loaded)));
+        let closing: Vec<Write> = self
+            .coordinator
+            .objects
+            .iter_mut()
+            .filter(|(_, object)| object.last_change > 0)
+            .map(|(table, object)| Write {
+                time: object.last_change,
+                table,
+                updates: Arc::default(),
+            })
+            .collect();
+        self.coordinator.workers.send(Command::Write(Arc::new(closing)));
+    }
+}

@@ -1,0 +1,203 @@
+//! Subscriptions: changes as they become complete, on all workers, and durable.
+//!
+//! Each worker sends its part with the time below which it is complete; what is complete on all of
+//! them and has passed the gate goes on, in order of time. Idle subscriptions learn once a second
+//! that time goes on, without anything below them being woken.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::coord::coordinator::Coordinator;
+use crate::coord::objects::Object;
+use crate::coord::reads::{Reader, ReaderKind, dropped};
+use crate::coord::request::{ChangeEvent, ChangeStream, READER_CREDIT, SubscribeRequest};
+use crate::dataflow::command::{Command, ReaderId};
+use crate::error::{Error, Result, SqlState};
+use crate::expr::error::EvalError;
+use crate::repr::{Diff, GlobalId, Row, Timestamp};
+
+/// A subscription, as far as it is not the worker's.
+pub(super) struct Subscription {
+    out: mpsc::UnboundedSender<Result<ChangeEvent>>,
+    /// Below which each worker is complete; none: it is at the end.
+    uppers: Vec<Option<Timestamp>>,
+    /// Changes that are not complete everywhere, or not durable.
+    waiting: Vec<(Timestamp, Row, Diff)>,
+    /// The failure that ends it, once its time may leave.
+    failure: Option<(Timestamp, Error)>,
+    /// All up to here has been told.
+    told: Timestamp,
+}
+
+impl Coordinator {
+    pub(super) fn subscribe(&mut self, request: SubscribeRequest) -> Result<ChangeStream> {
+        self.flush();
+        let mut plan = request.dataflow;
+        let objects: Vec<GlobalId> = plan.imports.iter().map(|i| i.id.index).collect();
+        let as_of = request.as_of.unwrap_or(self.gate.durable());
+        self.check_past(as_of)?;
+        self.check_readable(&objects, as_of)?;
+        let reader = self.number();
+        let (out, changes) = mpsc::unbounded_channel();
+        plan.id = self.transient();
+        plan.as_of = as_of;
+        let id = plan.id;
+        let subscription = Subscription {
+            out,
+            uppers: vec![Some(0); self.workers.count()],
+            waiting: Vec::new(),
+            failure: None,
+            told: as_of.saturating_sub(1),
+        };
+        let kind = ReaderKind::Subscription(Box::new(subscription));
+        self.add_reader(reader, objects.clone(), Some(id), kind);
+        let last_change = objects.iter().map(|o| self.objects.last_change(*o)).max().unwrap_or(0);
+        self.objects.add(id, Object { imports: objects, last_change, ..Object::default() });
+        let promise = self.objects.promise(id, as_of.max(self.gate.tip()));
+        self.workers.send(Command::CreateDataflow {
+            plan: Arc::new(plan),
+            reader: Some(reader),
+            promise,
+        });
+        self.workers.send(Command::Credit { reader, bytes: READER_CREDIT });
+        Ok(ChangeStream { reader, as_of, changes, events: self.events.clone() })
+    }
+
+    /// Lets all subscriptions know that time goes on.
+    pub(super) fn make_progress(&mut self) {
+        let live: Vec<GlobalId> = self
+            .readers
+            .values()
+            .filter(|reader| matches!(reader.kind, ReaderKind::Subscription(_)))
+            .filter_map(|reader| reader.dataflow)
+            .collect();
+        if live.is_empty() {
+            return;
+        }
+        let time = self.clock.next();
+        self.ask_lease(time);
+        let promises = live.into_iter().map(|id| self.objects.promise(id, time)).collect();
+        self.workers.send(Command::Promise(Arc::new(promises)));
+    }
+
+    fn subscription(&mut self, reader: ReaderId) -> Option<&mut Subscription> {
+        match self.readers.get_mut(&reader) {
+            Some(Reader { kind: ReaderKind::Subscription(subscription), .. }) => Some(subscription),
+            _ => None,
+        }
+    }
+
+    pub(super) fn changes(
+        &mut self,
+        worker: usize,
+        reader: ReaderId,
+        changes: Vec<(Timestamp, Row, Diff)>,
+        upper: Option<Timestamp>,
+    ) {
+        let Some(subscription) = self.subscription(reader) else { return };
+        subscription.waiting.extend(changes);
+        subscription.uppers[worker] = upper;
+        self.release_changes(reader);
+    }
+
+    pub(super) fn changes_failed(
+        &mut self,
+        reader: ReaderId,
+        at: Timestamp,
+        error: Option<EvalError>,
+    ) {
+        let error = match error {
+            Some(error) => error.into(),
+            None => Error::new(
+                SqlState::CONFIGURATION_LIMIT_EXCEEDED,
+                "the subscription's reader is too slow",
+            )
+            .with_detail("What it has not read is more than subscribe_buffer_limit.")
+            .with_hint("Read faster, or resume with AS OF the last progress."),
+        };
+        let Some(subscription) = self.subscription(reader) else { return };
+        if subscription.failure.as_ref().is_none_or(|(time, _)| at < *time) {
+            subscription.failure = Some((at, error));
+        }
+        self.release_changes(reader);
+    }
+
+    /// Ends the subscriptions that read an object which is dropped.
+    pub(super) fn end_subscriptions(&mut self, object: GlobalId) {
+        let ended: Vec<ReaderId> = self
+            .readers
+            .iter()
+            .filter(|(_, reader)| reader.objects.contains(&object))
+            .filter(|(_, reader)| matches!(reader.kind, ReaderKind::Subscription(_)))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ended {
+            if let Some(subscription) = self.subscription(id) {
+                let _ = subscription.out.send(Err(dropped()));
+            }
+            self.end_reader(id);
+        }
+    }
+
+    /// Sends what is complete everywhere and may leave.
+    pub(super) fn release_changes(&mut self, reader: ReaderId) {
+        let released = self.gate.released();
+        let several = self.workers.count() > 1;
+        let Some(subscription) = self.subscription(reader) else { return };
+        let complete = subscription.uppers.iter().flatten().min().copied();
+        let through = complete.map_or(released, |upper| upper.saturating_sub(1).min(released));
+        let failed = subscription.failure.as_ref().is_some_and(|(at, _)| *at <= through);
+        if failed {
+            let failure = subscription.failure.take();
+            let error = failure.map(|(_, error)| error).unwrap_or_else(dropped);
+            let _ = subscription.out.send(Err(error));
+            return self.end_reader(reader);
+        }
+        let mut ready = subscription.take_through(through, several);
+        if !ready.is_empty() {
+            ready.shrink_to_fit();
+            let _ = subscription.out.send(Ok(ChangeEvent::Changes(ready)));
+        }
+        let at_end = complete.is_none() && subscription.waiting.is_empty();
+        if at_end {
+            let _ = subscription.out.send(Ok(ChangeEvent::End));
+            return self.end_reader(reader);
+        }
+        if complete.is_some() && through > subscription.told {
+            subscription.told = through;
+            let _ = subscription.out.send(Ok(ChangeEvent::Progress(through)));
+        }
+        let held_back = complete.is_none_or(|upper| through + 1 < upper);
+        if held_back || subscription.failure.is_some() {
+            self.withheld.insert(reader);
+        }
+    }
+}
+
+impl Subscription {
+    /// Takes the changes up to a time, in order, consolidated across workers.
+    fn take_through(&mut self, through: Timestamp, several: bool) -> Vec<(Timestamp, Row, Diff)> {
+        let all = self.waiting.iter().all(|(time, _, _)| *time <= through);
+        let mut ready = if all {
+            std::mem::take(&mut self.waiting)
+        } else {
+            let (ready, rest) =
+                std::mem::take(&mut self.waiting).into_iter().partition(|c| c.0 <= through);
+            self.waiting = rest;
+            ready
+        };
+        if several {
+            ready.sort_unstable();
+            ready.dedup_by(|next, kept| {
+                let same = next.0 == kept.0 && next.1 == kept.1;
+                if same {
+                    kept.2 += next.2;
+                }
+                same
+            });
+            ready.retain(|change| change.2 != 0);
+        }
+        ready
+    }
+}
