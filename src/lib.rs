@@ -8,4 +8,6 @@ pub mod error;
 pub mod expr;
 pub mod plan;
 pub mod repr;
+pub mod session;
+pub mod storage;
 pub mod storage;
