@@ -9,5 +9,5 @@ pub mod expr;
 pub mod plan;
 pub mod repr;
 pub mod session;
-pub mod storage;
+
 pub mod storage;

@@ -120,14 +120,10 @@ impl CancelToken {
     pub fn check(&self) -> Result<()> {
         match self.0.reason.load(Ordering::SeqCst) {
             0 => Ok(()),
-            1 => Err(Error::new(
-                SqlState::QUERY_CANCELED,
-                "canceling statement due to user request",
-            )),
-            2 => Err(Error::new(
-                SqlState::new(b"08006"),
-                "connection to client lost",
-            )),
+            1 => {
+                Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"))
+            }
+            2 => Err(Error::new(SqlState::new(b"08006"), "connection to client lost")),
             _ => Err(Error::new(
                 SqlState::ADMIN_SHUTDOWN,
                 "terminating connection due to administrator command",
