@@ -27,7 +27,8 @@ pub enum CastContext {
 pub type CastFn =
     for<'a> fn(Datum<'a>, i32, bool, &EvalContext<'a>) -> Result<Datum<'a>, EvalError>;
 
-/// A conversion. `from == to` is the application of a type modifier (`varchar(3)`).
+/// A conversion. Each applies the type modifier that it is given (−1 for none), so that one is
+/// enough for `'1.25'::numeric(3, 1)`; `from == to` does nothing else.
 #[derive(Debug)]
 pub struct CastDef {
     /// The type of the input.
@@ -36,10 +37,38 @@ pub struct CastDef {
     pub to: ScalarType,
     /// Where it applies without being written.
     pub context: CastContext,
+    /// Whether a datum that is not NULL can become NULL.
+    pub nullable: bool,
     /// Whether it can fail.
     pub fallible: bool,
     /// The computation.
     pub eval: CastFn,
+}
+
+impl CastDef {
+    const fn new(from: ScalarType, to: ScalarType, context: CastContext, eval: CastFn) -> CastDef {
+        CastDef { from, to, context, nullable: false, fallible: true, eval }
+    }
+
+    /// A conversion that applies anywhere and can fail.
+    pub const fn implicit(from: ScalarType, to: ScalarType, eval: CastFn) -> CastDef {
+        CastDef::new(from, to, CastContext::Implicit, eval)
+    }
+
+    /// A conversion that applies where a value is stored, and can fail.
+    pub const fn assignment(from: ScalarType, to: ScalarType, eval: CastFn) -> CastDef {
+        CastDef::new(from, to, CastContext::Assignment, eval)
+    }
+
+    /// A conversion that must be written, and can fail.
+    pub const fn explicit(from: ScalarType, to: ScalarType, eval: CastFn) -> CastDef {
+        CastDef::new(from, to, CastContext::Explicit, eval)
+    }
+
+    /// The same, but it never fails.
+    pub const fn total(self) -> CastDef {
+        CastDef { fallible: false, ..self }
+    }
 }
 
 /// A reference to a [`CastDef`]; travels as the pair of types.

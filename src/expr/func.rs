@@ -51,6 +51,8 @@ pub struct FuncDef {
     pub args: &'static [ScalarType],
     /// The type of further arguments, as many as there are.
     pub variadic: Option<ScalarType>,
+    /// Whether arguments declared as text take values of every type, in their text form.
+    pub any: bool,
     /// The type of the result.
     pub ret: ScalarType,
     /// Whether a NULL argument makes the result NULL without a call.
@@ -65,6 +67,71 @@ pub struct FuncDef {
     pub eval: EvalFn,
 }
 
+impl FuncDef {
+    /// A strict, immutable function that can fail but never answers NULL by itself.
+    pub const fn new(
+        oid: u32,
+        name: &'static str,
+        args: &'static [ScalarType],
+        ret: ScalarType,
+        eval: EvalFn,
+    ) -> FuncDef {
+        FuncDef {
+            oid,
+            name,
+            args,
+            variadic: None,
+            any: false,
+            ret,
+            strict: true,
+            nullable: false,
+            fallible: true,
+            volatility: Volatility::Immutable,
+            eval,
+        }
+    }
+
+    /// The same, but it never fails.
+    pub const fn total(self) -> FuncDef {
+        FuncDef { fallible: false, ..self }
+    }
+
+    /// The same, but it can answer NULL where no argument is NULL.
+    pub const fn nullable(self) -> FuncDef {
+        FuncDef { nullable: true, ..self }
+    }
+
+    /// The same, but it is called with NULLs too.
+    pub const fn lax(self) -> FuncDef {
+        FuncDef { strict: false, ..self }
+    }
+
+    /// The same, but it depends on the session's settings.
+    pub const fn stable(self) -> FuncDef {
+        FuncDef { volatility: Volatility::Stable, ..self }
+    }
+
+    /// The same, but each call may answer differently.
+    pub const fn volatile(self) -> FuncDef {
+        FuncDef { volatility: Volatility::Volatile, ..self }
+    }
+
+    /// The same, with any number of further arguments of a type.
+    pub const fn variadic(self, ty: ScalarType) -> FuncDef {
+        FuncDef { variadic: Some(ty), ..self }
+    }
+
+    /// The same, but its text arguments take values of every type.
+    pub const fn any(self) -> FuncDef {
+        FuncDef { any: true, ..self }
+    }
+
+    /// The type of the argument at a position, counting variadic ones.
+    pub fn arg_type(&self, position: usize) -> Option<ScalarType> {
+        self.args.get(position).copied().or(self.variadic)
+    }
+}
+
 /// An operator: a spelling and the function behind it.
 #[derive(Debug)]
 pub struct OperatorDef {
@@ -76,6 +143,23 @@ pub struct OperatorDef {
     pub right: ScalarType,
     /// The oid of its function.
     pub func: u32,
+}
+
+impl OperatorDef {
+    /// An operator between two operands.
+    pub const fn infix(
+        left: ScalarType,
+        symbol: &'static str,
+        right: ScalarType,
+        func: u32,
+    ) -> OperatorDef {
+        OperatorDef { symbol, left: Some(left), right, func }
+    }
+
+    /// An operator before its operand.
+    pub const fn prefix(symbol: &'static str, right: ScalarType, func: u32) -> OperatorDef {
+        OperatorDef { symbol, left: None, right, func }
+    }
 }
 
 /// A reference to a [`FuncDef`]; equal when the oids are, and travels as the oid.

@@ -5,8 +5,11 @@
 
 pub mod aggregate;
 pub mod cast;
+pub mod display;
 pub mod equality;
 pub mod error;
+pub mod eval;
+pub mod fold;
 pub mod func;
 pub mod functions;
 pub mod mfp;

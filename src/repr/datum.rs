@@ -131,7 +131,7 @@ impl Datum<'_> {
 
 /// PostgreSQL's order of floats: NaNs are equal and greatest, and −0 is 0.
 #[inline]
-fn compare_floats(a: f64, b: f64) -> Ordering {
+pub(crate) fn compare_floats(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 

@@ -130,6 +130,12 @@ impl ColumnType {
     }
 }
 
+impl From<ScalarType> for ColumnType {
+    fn from(scalar: ScalarType) -> ColumnType {
+        ColumnType::nullable(scalar)
+    }
+}
+
 /// A column of a relation that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ColumnDesc {

@@ -1,10 +1,25 @@
-//! The functions, operators and casts that Weir has, by family.
+//! The functions, operators, casts and aggregates that Weir has, by family.
+//!
+//! A family is a file with one `FAMILY`: a const array of functions and one of operators.
+//! [`registry`] lists the families and finds their entries by oid and name, [`resolve`] chooses
+//! among entries of one name as PostgreSQL does, [`types`] has the categories of types that the
+//! choice depends on.
 
+pub mod access;
+pub mod aggregates;
+pub mod boolean;
 pub mod casts;
+pub mod comparison;
+pub mod float;
+pub mod integer;
+pub mod number_casts;
+pub mod registry;
+pub mod resolve;
+pub mod string_casts;
+pub mod text;
+pub mod types;
 
-use crate::expr::func::FuncDef;
-
-/// The function of that oid.
-pub fn by_oid(_oid: u32) -> Option<&'static FuncDef> {
-    None
-}
+pub use aggregates::{ResolvedAggregate, resolve_aggregate};
+pub use registry::{by_oid, functions, operator_of, operators};
+pub use resolve::{ResolveError, Resolved, resolve_function, resolve_operator};
+pub use types::{Category, category, common_type, is_coercible, is_preferred};

@@ -1,0 +1,103 @@
+//! Where the families are listed, and the indexes over them.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::expr::func::{FuncDef, OperatorDef};
+use crate::expr::functions::{boolean, comparison, float, integer, text};
+
+/// The functions and operators of one file.
+#[derive(Debug)]
+pub struct Family {
+    /// The functions.
+    pub functions: &'static [FuncDef],
+    /// The operators; their functions may be another family's.
+    pub operators: &'static [OperatorDef],
+}
+
+/// All families; a new file adds its line here.
+static FAMILIES: &[&Family] = &[
+    &boolean::FAMILY,
+    &comparison::FAMILY,
+    &comparison::UNNAMED,
+    &integer::FAMILY,
+    &float::FAMILY,
+    &text::FAMILY,
+];
+
+struct Index {
+    by_oid: HashMap<u32, &'static FuncDef>,
+    by_name: HashMap<&'static str, Vec<&'static FuncDef>>,
+    by_symbol: HashMap<&'static str, Vec<&'static OperatorDef>>,
+    operator_of: HashMap<u32, &'static OperatorDef>,
+}
+
+fn index() -> &'static Index {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let mut index = Index {
+            by_oid: HashMap::new(),
+            by_name: HashMap::new(),
+            by_symbol: HashMap::new(),
+            operator_of: HashMap::new(),
+        };
+        for func in functions() {
+            index.by_oid.insert(func.oid, func);
+            index.by_name.entry(func.name).or_default().push(func);
+        }
+        for operator in operators() {
+            index.by_symbol.entry(operator.symbol).or_default().push(operator);
+            index.operator_of.entry(operator.func).or_insert(operator);
+        }
+        index
+    })
+}
+
+/// Every function, for `pg_proc`; those with a capital or a space in their names are only ours.
+pub fn functions() -> impl Iterator<Item = &'static FuncDef> {
+    FAMILIES.iter().flat_map(|f| f.functions)
+}
+
+/// Every operator, for `pg_operator`.
+pub fn operators() -> impl Iterator<Item = &'static OperatorDef> {
+    FAMILIES.iter().flat_map(|f| f.operators)
+}
+
+/// The function of that oid.
+pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
+    index().by_oid.get(&oid).copied()
+}
+
+/// The operator that a function is behind, if any.
+pub fn operator_of(oid: u32) -> Option<&'static OperatorDef> {
+    index().operator_of.get(&oid).copied()
+}
+
+/// The functions of that name.
+pub(super) fn named(name: &str) -> &'static [&'static FuncDef] {
+    index().by_name.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The operators of that spelling.
+pub(super) fn spelled(symbol: &str) -> &'static [&'static OperatorDef] {
+    index().by_symbol.get(symbol).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_unique_and_operators_have_functions() {
+        assert_eq!(index().by_oid.len(), functions().count());
+        let mut signatures: Vec<_> = functions().map(|f| (f.name, f.args, f.variadic)).collect();
+        signatures.sort();
+        signatures.dedup();
+        assert_eq!(signatures.len(), functions().count());
+        for operator in operators() {
+            let func = by_oid(operator.func).expect(operator.symbol);
+            let args: Vec<_> = operator.left.into_iter().chain([operator.right]).collect();
+            assert_eq!(func.args, args, "{}", operator.symbol);
+        }
+    }
+}
