@@ -40,6 +40,9 @@ pub enum Command {
     CreateDataflow {
         /// What to build.
         plan: Arc<Dataflow>,
+        /// The relation that the result is an arrangement of, where the sink arranges: the plan's
+        /// own id for a maintained view, the indexed relation for an index.
+        relation: GlobalId,
         /// The reader of its result, where the sink is one.
         reader: Option<ReaderId>,
         /// As in [`Promise`]: for each import, and up to which time.
@@ -56,7 +59,8 @@ pub enum Command {
         /// Encoded bytes of rows.
         bytes: u64,
     },
-    /// Ends a reader. Nothing more is sent to it, and its transient dataflow is dropped.
+    /// Ends a reader. Nothing more is sent to it, and its transient dataflow is dropped: so this
+    /// must be sent for each dataflow that has a reader, also after it is done on all workers.
     Cancel {
         /// Which.
         reader: ReaderId,

@@ -32,6 +32,11 @@ impl Emit {
     }
 }
 
+/// What sending a row takes of its reader's credit; an empty row is not for nothing.
+pub(super) fn encoded_bytes(row: &Row) -> u64 {
+    row.bytes().len().max(1) as u64
+}
+
 /// An error as a row of the error side.
 pub fn error_row(error: &EvalError) -> Row {
     // Strings and an array of bytes have no value that cannot be written.

@@ -19,9 +19,12 @@ pub mod import;
 pub mod input;
 pub mod join;
 pub mod peek;
+mod readers;
 pub mod scan;
 pub mod subscribe;
+pub mod threads;
 pub mod traces;
+mod worker;
 
 #[cfg(test)]
 mod testing;

@@ -16,7 +16,7 @@ use timely::progress::Antichain;
 
 use super::arrangement::{RowBatch, RowRef, RowTrace, upper_of};
 use super::command::Bounds;
-use super::emit::{Emit, RowLogic};
+use super::emit::{Emit, RowLogic, encoded_bytes};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// The least byte string above all those that begin with `prefix`, if there is one.
@@ -175,11 +175,11 @@ fn take_found(
 ) {
     for (_, row) in emit.oks.drain(..) {
         *limit = limit.saturating_sub(count.unsigned_abs());
-        *credit = credit.saturating_sub((size_of::<Row>() + row.heap_size()) as u64);
+        *credit = credit.saturating_sub(encoded_bytes(&row));
         found.oks.push((row, count));
     }
     for error in emit.errs.drain(..) {
-        *credit = credit.saturating_sub((size_of::<Row>() + error.heap_size()) as u64);
+        *credit = credit.saturating_sub(encoded_bytes(&error));
         found.errs.push((error, count));
     }
 }

@@ -20,6 +20,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::frontier::MutableAntichain;
 
 use super::arrangement::Rows;
+use super::emit::encoded_bytes;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// What a subscription is to send.
@@ -139,6 +140,7 @@ impl Subscription {
     }
 }
 
+/// What a waiting row takes of memory.
 fn cost(row: &Row) -> u64 {
     (size_of::<(Row, Diff)>() + row.heap_size()) as u64
 }
@@ -196,7 +198,7 @@ impl Buffer {
             }
             (self.notify)();
         }
-        if self.bytes > self.options.buffer_bytes_max + self.credit {
+        if self.bytes > self.options.buffer_bytes_max.saturating_add(self.credit) {
             self.overflow = true;
             self.open.clear();
             self.complete.clear();
@@ -211,9 +213,8 @@ impl Buffer {
             while self.credit > 0
                 && let Some((row, diff)) = rows.pop_front()
             {
-                let cost = cost(&row);
-                self.bytes -= cost;
-                self.credit = self.credit.saturating_sub(cost);
+                self.bytes -= cost(&row);
+                self.credit = self.credit.saturating_sub(encoded_bytes(&row));
                 let side = if *is_error { &mut batch.errs } else { &mut batch.oks };
                 side.push((*time, row, diff));
             }

@@ -48,6 +48,11 @@ impl Maintained {
         }
     }
 
+    /// Whether both sides are complete below a time.
+    pub fn is_complete_below(&mut self, time: Timestamp) -> bool {
+        self.upper().is_none_or(|upper| upper >= time)
+    }
+
     /// The time below which both sides are complete; `None` if they are for ever.
     pub fn upper(&mut self) -> Option<Timestamp> {
         let oks = upper_of(&mut self.oks);
@@ -76,6 +81,11 @@ impl Traces {
         let least = ArrangementId { relation, index: GlobalId(0) };
         let greatest = ArrangementId { relation, index: GlobalId(u64::MAX) };
         self.0.range_mut(least..=greatest).map(|(_, maintained)| maintained)
+    }
+
+    /// The arrangement that an object made.
+    pub fn made_by(&mut self, maker: GlobalId) -> Option<&mut Maintained> {
+        self.0.iter_mut().find(|(id, _)| id.index == maker).map(|(_, maintained)| maintained)
     }
 
     /// Drops what an object made: a relation's own arrangement, or an index on one.
