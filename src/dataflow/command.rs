@@ -40,9 +40,6 @@ pub enum Command {
     CreateDataflow {
         /// What to build.
         plan: Arc<Dataflow>,
-        /// The relation that the result is an arrangement of, where the sink arranges: the plan's
-        /// own id for a maintained view, the indexed relation for an index.
-        relation: GlobalId,
         /// The reader of its result, where the sink is one.
         reader: Option<ReaderId>,
         /// As in [`Promise`]: for each import, and up to which time.
@@ -65,9 +62,9 @@ pub enum Command {
         /// Which.
         reader: ReaderId,
     },
-    /// Gives up the history of a relation (all its arrangements) below a time.
+    /// Gives up the history of an arrangement below a time.
     Compact {
-        /// The table or maintained view.
+        /// The object that made it: a table, a maintained view or an index.
         relation: GlobalId,
         /// The earliest time that stays readable.
         since: Timestamp,

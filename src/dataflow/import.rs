@@ -117,13 +117,15 @@ mod tests {
 
     const TIMES: u64 = 200;
 
+    type Seen = Arc<Mutex<Vec<((u64, u64), Timestamp, Diff)>>>;
+
     /// Counts matches by key; a join and a reduction, which waits for both frontiers.
     fn install(
         worker: &mut Worker,
         left: &mut RowTrace,
         right: &mut RowTrace,
         probe: &Handle<Timestamp>,
-        seen: Arc<Mutex<Vec<((u64, u64), Timestamp, Diff)>>>,
+        seen: Seen,
     ) -> [Promise; 2] {
         worker.dataflow(|scope| {
             let (left, left_promise) = import(left, scope, "left");
@@ -151,14 +153,14 @@ mod tests {
                     seen.lock().unwrap().push((data, *time, *diff));
                 })
                 .inner
-                .probe_with(&mut probe.clone());
+                .probe_with(probe);
             [left_promise, right_promise]
         })
     }
 
     #[test]
     fn promises_move_a_view_while_its_tables_stand_still() {
-        let seen: Arc<Mutex<Vec<((u64, u64), Timestamp, Diff)>>> = Arc::default();
+        let seen = Seen::default();
         let history = Arc::new(Mutex::new(Vec::new()));
         let (worker_seen, worker_history) = (seen.clone(), history.clone());
         timely::execute(timely::Config::process(2), move |worker| {

@@ -48,9 +48,13 @@ impl TableInput {
 
     /// Closes all times up to and including `time`.
     pub fn close_through(&mut self, time: Timestamp) {
-        let next = time.saturating_add(1);
-        if *self.handle.time() < next {
-            self.handle.advance_to(next);
+        self.close_below(time.saturating_add(1));
+    }
+
+    /// Closes all times below `time`.
+    pub fn close_below(&mut self, time: Timestamp) {
+        if *self.handle.time() < time {
+            self.handle.advance_to(time);
         }
     }
 

@@ -364,7 +364,7 @@ mod tests {
         timely::execute(timely::Config::process(2), move |worker| {
             let index = worker.index();
             let mut tables = [Table::create(worker), Table::create(worker)];
-            let mut probe = Handle::new();
+            let probe = Handle::new();
             let mut random = Random(11);
             let mut contents = [Content::new(), Content::new()];
             for time in 0..80u64 {
@@ -409,7 +409,7 @@ mod tests {
                         err_seen.lock().unwrap().push((vec![], *time, *diff));
                     })
                     .inner
-                    .probe_with(&mut probe);
+                    .probe_with(&probe);
                 });
             }
             while probe.less_than(&80) {
@@ -439,7 +439,7 @@ mod tests {
                 table.write(&rows, 0);
                 table.settle(worker);
             }
-            let mut probe = Handle::new();
+            let probe = Handle::new();
             let matches = Rc::new(RefCell::new(0u64));
             let (counter, total) = (matches.clone(), Rc::new(RefCell::new(0)));
             let sum = total.clone();
@@ -455,9 +455,7 @@ mod tests {
                     }
                 });
                 let (oks, _) = join_rows(left, right, "join", 0, logic);
-                oks.inspect(move |(_, _, diff)| *sum.borrow_mut() += diff)
-                    .inner
-                    .probe_with(&mut probe);
+                oks.inspect(move |(_, _, diff)| *sum.borrow_mut() += diff).inner.probe_with(&probe);
             });
             let mut longest = 0;
             while probe.less_than(&1) {

@@ -15,6 +15,7 @@ pub mod arrangement;
 pub mod built;
 pub mod command;
 pub mod emit;
+mod executor;
 pub mod import;
 pub mod input;
 pub mod join;
@@ -22,9 +23,8 @@ pub mod peek;
 mod readers;
 pub mod scan;
 pub mod subscribe;
-pub mod threads;
 pub mod traces;
-mod worker;
+pub mod worker;
 
 #[cfg(test)]
 mod testing;

@@ -160,7 +160,7 @@ mod tests {
             table.write(&[((row(&[5]), row(&[5])), -1), ((row(&[6]), row(&[6])), 2)], 2);
             table.write(&[((row(&[0]), row(&[0])), -1)], 9);
             table.settle(worker);
-            let mut probe = Handle::new();
+            let probe = Handle::new();
             let sums = Rc::new(RefCell::new(BTreeMap::<(u64, bool), Diff>::new()));
             let (ok_sums, err_sums) = (sums.clone(), sums.clone());
             worker.dataflow(|scope| {
@@ -178,7 +178,7 @@ mod tests {
                     *err_sums.borrow_mut().entry((*time, true)).or_default() += diff;
                 })
                 .inner
-                .probe_with(&mut probe);
+                .probe_with(&probe);
             });
             let mut steps = 0;
             while probe.less_than(&10) {

@@ -43,11 +43,11 @@ pub struct Table {
 impl Table {
     pub fn create(worker: &mut Worker) -> Table {
         let mut handle = InputHandle::new();
-        let mut probe = Handle::new();
+        let probe = Handle::new();
         let trace = worker.dataflow(|scope: Scope<'_, Timestamp>| {
             let rows: RowsByKey<'_> = scope.input_from(&mut handle).as_collection();
             let arranged: RowArranged<'_> = arrange_rows(rows, "table");
-            arranged.stream.probe_with(&mut probe);
+            arranged.stream.probe_with(&probe);
             arranged.trace
         });
         Table { handle, trace, probe }

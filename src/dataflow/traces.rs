@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 
 use super::arrangement::{RowTrace, clamp_to_upper, upper_of};
-use crate::plan::physical::ArrangementId;
 use crate::repr::{GlobalId, Timestamp};
 
 /// One arrangement of a relation.
@@ -61,35 +60,25 @@ impl Maintained {
     }
 }
 
-/// All that a worker maintains.
+/// All that a worker maintains, by the object that made it: a table, a maintained view, an index.
+///
+/// It is the `index` of an [`ArrangementId`](crate::plan::physical::ArrangementId).
 #[derive(Default)]
-pub struct Traces(BTreeMap<ArrangementId, Maintained>);
+pub struct Traces(BTreeMap<GlobalId, Maintained>);
 
 impl Traces {
     /// Adds an arrangement.
-    pub fn insert(&mut self, id: ArrangementId, maintained: Maintained) {
-        self.0.insert(id, maintained);
+    pub fn insert(&mut self, maker: GlobalId, maintained: Maintained) {
+        self.0.insert(maker, maintained);
     }
 
-    /// An arrangement to import or to peek.
-    pub fn get_mut(&mut self, id: &ArrangementId) -> Option<&mut Maintained> {
-        self.0.get_mut(id)
-    }
-
-    /// All arrangements of a relation.
-    pub fn of_relation(&mut self, relation: GlobalId) -> impl Iterator<Item = &mut Maintained> {
-        let least = ArrangementId { relation, index: GlobalId(0) };
-        let greatest = ArrangementId { relation, index: GlobalId(u64::MAX) };
-        self.0.range_mut(least..=greatest).map(|(_, maintained)| maintained)
-    }
-
-    /// The arrangement that an object made.
+    /// The arrangement that an object made, to import or to peek.
     pub fn made_by(&mut self, maker: GlobalId) -> Option<&mut Maintained> {
-        self.0.iter_mut().find(|(id, _)| id.index == maker).map(|(_, maintained)| maintained)
+        self.0.get_mut(&maker)
     }
 
-    /// Drops what an object made: a relation's own arrangement, or an index on one.
-    pub fn remove_made_by(&mut self, maker: GlobalId) {
-        self.0.retain(|id, _| id.index != maker);
+    /// Drops an arrangement.
+    pub fn remove(&mut self, maker: GlobalId) {
+        self.0.remove(&maker);
     }
 }
