@@ -3,6 +3,8 @@
 //! A power whose exponent is an integer of 32 bits is a product, with sixteen digits behind the
 //! point or the scale of the base; any other is e^(exponent · ln base).
 
+use std::f64::consts::LOG10_E;
+
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Zero};
@@ -12,7 +14,7 @@ use super::arith::{
 };
 use super::decimal::{Decimal, Numeric, Unscaled, power_of_ten};
 use super::fixed;
-use super::transcendental::{LOG10_E, MAX_EXPONENT, result_scale};
+use super::transcendental::{MAX_EXPONENT, result_scale};
 use crate::error::{Error, Result, SqlState};
 
 /// log10 of a result from which PostgreSQL gives up at once.

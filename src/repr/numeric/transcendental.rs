@@ -4,6 +4,7 @@
 //! estimate of the size, at least the scale of the argument, at most a thousand digits.
 
 use std::cmp::Ordering;
+use std::f64::consts::LOG10_E;
 
 use num_traits::ToPrimitive;
 
@@ -14,8 +15,6 @@ use crate::error::{Error, Result, SqlState};
 
 /// The exponential of a number this large is an error, as in PostgreSQL.
 pub(super) const MAX_EXPONENT: f64 = 6000.0;
-/// log10(e), with the digits that PostgreSQL estimates with.
-pub(super) const LOG10_E: f64 = 0.434294481903252;
 
 /// `scale` within what an inexact result may have, and at least the scale of an argument.
 pub(super) fn result_scale(scale: i32, arguments: &[&Decimal]) -> u16 {
