@@ -3,8 +3,11 @@
 //! Floor 0: imports nothing of Weir but [`crate::error`]. Encoding is by schema, not by tags: a
 //! relation's rows are read with its list of [`scalar::ScalarType`]s.
 
+pub mod binary;
+pub mod bytea;
 pub mod datetime;
 pub mod datum;
+pub mod float;
 pub mod ids;
 pub mod jsonb;
 pub mod key;
@@ -13,6 +16,7 @@ pub mod row;
 pub mod scalar;
 pub mod scratch;
 pub mod settings;
+pub mod text;
 pub mod value;
 
 pub use datum::{Datum, Interval};

@@ -57,6 +57,11 @@ impl<'a> JsonbRef<'a> {
     }
 }
 
+/// Runs `f` on a stack that grows: documents may lie deeper in each other than a stack is long.
+pub(super) fn with_stack<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 << 10, 1 << 20, f)
+}
+
 fn equal(a: JsonbRef<'_>, b: JsonbRef<'_>) -> bool {
     compare_inner(a, b) == Ordering::Equal
 }
@@ -67,14 +72,14 @@ fn compare_inner(a: JsonbRef<'_>, b: JsonbRef<'_>) -> Ordering {
         (JsonbItem::Number(a), JsonbItem::Number(b)) => a.compare(b),
         (JsonbItem::Bool(a), JsonbItem::Bool(b)) => a.cmp(&b),
         (JsonbItem::Array(a), JsonbItem::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
-            let parts = a.iter().zip(b.iter()).map(|(a, b)| compare_inner(a, b));
+            let parts = a.iter().zip(b.iter()).map(|(a, b)| with_stack(|| compare_inner(a, b)));
             first_difference(parts)
         }),
         (JsonbItem::Object(a), JsonbItem::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
             let parts = a.iter().zip(b.iter());
-            first_difference(
-                parts.map(|((ak, av), (bk, bv))| ak.cmp(bk).then_with(|| compare_inner(av, bv))),
-            )
+            first_difference(parts.map(|((ak, av), (bk, bv))| {
+                ak.cmp(bk).then_with(|| with_stack(|| compare_inner(av, bv)))
+            }))
         }),
         (a, b) => a.rank().cmp(&b.rank()),
     }
@@ -88,12 +93,16 @@ fn contains_inner(a: JsonbRef<'_>, b: JsonbRef<'_>) -> bool {
     match (a.item(), b.item()) {
         (JsonbItem::Array(a), JsonbItem::Array(b)) => b.iter().all(|wanted| {
             a.iter().any(|here| {
-                if wanted.is_scalar() { equal(here, wanted) } else { contains_inner(here, wanted) }
+                if wanted.is_scalar() {
+                    equal(here, wanted)
+                } else {
+                    with_stack(|| contains_inner(here, wanted))
+                }
             })
         }),
-        (JsonbItem::Object(a), JsonbItem::Object(b)) => b
-            .iter()
-            .all(|(key, wanted)| a.get(key).is_some_and(|here| contains_inner(here, wanted))),
+        (JsonbItem::Object(a), JsonbItem::Object(b)) => b.iter().all(|(key, wanted)| {
+            a.get(key).is_some_and(|here| with_stack(|| contains_inner(here, wanted)))
+        }),
         _ => a.is_scalar() && equal(a, b),
     }
 }
@@ -102,8 +111,8 @@ fn contains_inner(a: JsonbRef<'_>, b: JsonbRef<'_>) -> bool {
 fn has_scales(json: JsonbRef<'_>) -> bool {
     match json.item() {
         JsonbItem::Number(n) => n.as_small().is_none_or(|(_, dscale)| dscale > 0),
-        JsonbItem::Array(a) => a.iter().any(has_scales),
-        JsonbItem::Object(o) => o.iter().any(|(_, v)| has_scales(v)),
+        JsonbItem::Array(a) => a.iter().any(|v| with_stack(|| has_scales(v))),
+        JsonbItem::Object(o) => o.iter().any(|(_, v)| with_stack(|| has_scales(v))),
         _ => false,
     }
 }
@@ -116,14 +125,14 @@ fn put_normal(json: JsonbRef<'_>, out: &mut JsonbBuilder) {
         }),
         JsonbItem::Array(a) => {
             out.begin_array();
-            a.iter().for_each(|v| put_normal(v, out));
+            a.iter().for_each(|v| with_stack(|| put_normal(v, out)));
             out.end();
         }
         JsonbItem::Object(o) => {
             out.begin_object();
             for (key, value) in o.iter() {
                 out.key(key);
-                put_normal(value, out);
+                with_stack(|| put_normal(value, out));
             }
             out.end();
         }

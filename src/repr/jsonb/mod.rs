@@ -7,7 +7,10 @@
 
 mod build;
 mod compare;
+mod parse;
 mod view;
+mod write;
 
 pub use build::JsonbBuilder;
 pub use view::{JsonbArray, JsonbItem, JsonbObject, JsonbRef};
+pub use write::write_string;
