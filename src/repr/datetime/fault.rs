@@ -59,3 +59,8 @@ impl Fault {
         }
     }
 }
+
+/// PostgreSQL's error of a result that its type does not hold.
+pub(super) fn out_of_range(kind: &str) -> Error {
+    Error::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{kind} out of range"))
+}

@@ -61,6 +61,8 @@ pub(super) enum Unit {
     ZoneHour,
     ZoneMinute,
     Ago,
+    /// The name of a value, such as `now`, which no type has as a field.
+    ValueName,
 }
 
 fn significant(word: &str) -> &str {

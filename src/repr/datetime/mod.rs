@@ -8,26 +8,58 @@
 //! Nothing here reads a clock. The inputs `now`, `today`, `tomorrow` and `yesterday` need the
 //! time of the transaction, which the `parse_*_at` functions take; without it they answer 0A000.
 
+mod arithmetic;
 pub mod calendar;
 #[cfg(test)]
+mod call_cases;
+#[cfg(test)]
 mod cases;
+mod convert;
 mod decode;
+mod extract;
 mod fault;
 mod format;
 mod interval_format;
+mod interval_math;
 mod interval_parse;
 mod interval_typmod;
 mod keywords;
 mod lexer;
+mod make;
 mod number;
 mod parse;
 mod time_of_day;
+mod truncate;
+mod units;
 pub mod zone;
 
+pub use arithmetic::{
+    age, age_in_zone, date_add, date_bin, date_difference, date_subtract, is_finite_date,
+    is_finite_timestamp, time_add, time_difference, time_subtract, timestamp_add,
+    timestamp_difference, timestamp_subtract, timestamptz_add, timestamptz_subtract,
+};
+pub use convert::{
+    date_and_time, date_to_timestamp, date_to_timestamptz, interval_to_time, timestamp_at_interval,
+    timestamp_at_zone, timestamp_to_date, timestamp_to_time, timestamp_to_timestamptz,
+    timestamptz_at_interval, timestamptz_at_zone, timestamptz_to_date, timestamptz_to_time,
+    timestamptz_to_timestamp,
+};
+pub use extract::{
+    Extracted, extract_date, extract_interval, extract_time, extract_timestamp, extract_timestamptz,
+};
 pub use format::{format_date, format_time, format_timestamp, format_timestamptz};
 pub use interval_format::format_interval;
+pub use interval_math::{
+    interval_add, interval_divide, interval_multiply, interval_negate, interval_subtract,
+    justify_days, justify_hours, justify_interval,
+};
 pub use interval_parse::parse_interval;
+pub use make::{
+    Clock, MadeIn, YearMonthDay, make_date, make_interval, make_time, make_timestamp,
+    make_timestamptz, timestamptz_from_epoch,
+};
 pub use parse::{
     parse_date, parse_date_at, parse_time, parse_time_at, parse_timestamp, parse_timestamp_at,
     parse_timestamptz, parse_timestamptz_at, round_to_precision,
 };
+pub use truncate::{truncate_interval, truncate_timestamp, truncate_timestamptz};

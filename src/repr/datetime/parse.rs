@@ -1,6 +1,6 @@
 //! Dates, times and timestamps from text.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::repr::datetime::calendar::{
     self, Civil, MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_SECONDS_AT_EPOCH,
 };
@@ -119,10 +119,4 @@ pub(super) fn instant(civil: &Civil, east_seconds: i64) -> Option<i64> {
     let local = civil.days().checked_mul(MICROS_PER_DAY)?.checked_add(civil.time())?;
     let instant = local.checked_sub(east_seconds * MICROS_PER_SECOND)?;
     calendar::timestamp_in_range(instant).then_some(instant)
-}
-
-/// The error of a result that its type does not hold.
-pub(super) fn out_of_range(kind: &str) -> Error {
-    let message = format!("{kind} out of range");
-    Error::new(crate::error::SqlState::DATETIME_FIELD_OVERFLOW, message)
 }

@@ -373,6 +373,13 @@ impl ZoneName {
         }
     }
 
+    /// The zone that is named, or that the abbreviation is of.
+    pub fn zone(&self) -> &TimeZone {
+        match self {
+            ZoneName::Zone(zone) | ZoneName::Abbreviation(_, zone) => zone,
+        }
+    }
+
     /// The offset of a local time, in seconds east.
     pub fn offset_of_local(&self, local: i64) -> i32 {
         match self {
