@@ -361,7 +361,7 @@ mod tests {
     /// A rendering that knows one plan: the first import, as it is.
     fn build(worker: &mut Worker, plan: &Dataflow, traces: &mut Traces, notify: Notify) -> Built {
         worker.dataflow(|scope| {
-            let source = traces.made_by(plan.imports[0].id.index).expect("imported");
+            let source = traces.get_mut(&plan.imports[0].id).expect("imported");
             let (arranged, promise) = import(&mut source.oks, scope, "import");
             let (oks, mut errs) = scan(arranged, "scan", plan.as_of, Box::new(copy));
             let mut promises = vec![promise];
@@ -644,5 +644,22 @@ mod tests {
             assert_eq!(engine.query(TABLE, 1, 2).unwrap().len(), 1);
         }
         engine.workers.stop();
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_ends_the_process() {
+        const CHILD: &str = "WEIR_TEST_PANICS";
+        let name = "dataflow::executor::tests::a_panic_of_a_worker_ends_the_process";
+        if std::env::var_os(CHILD).is_some() {
+            let engine = Engine::start(2);
+            // There is no such import.
+            engine.create(VIEW, TABLE, Sink::Peek, None, 0, 0);
+            engine.next();
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let child = child.args(["--exact", name]).env(CHILD, "1");
+        let output = child.stdout(std::process::Stdio::null()).output().unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+        assert_eq!(signal, Some(libc::SIGABRT));
     }
 }

@@ -7,7 +7,10 @@
 //! [`super::import`] for how the others learn that time has passed. It is handed whole vectors of
 //! updates, up to a load's tens of thousands, which the arrangement sorts in large blocks.
 
+use std::sync::Arc;
+
 use differential_dataflow::AsCollection;
+use differential_dataflow::trace::ExertionLogic;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::InputHandle;
 use timely::dataflow::operators::core::Input;
@@ -69,10 +72,29 @@ impl TableInput {
     }
 }
 
-/// Makes arrangements merge in the background while the worker is idle.
+/// How many updates are merged in one activation of an arrangement that has nothing else to do.
+const IDLE_EFFORT: usize = 1 << 12;
+
+/// Makes arrangements merge while their worker is idle, where that is worth it.
 ///
-/// Without it many small commits leave as many batches, which each lookup must visit.
+/// Without it, what was deleted stays in memory until new rows come. Differential's own policy
+/// merges on until one batch is left, so that each small commit to a large table rewrites the whole
+/// table: commits to one of a million rows took 1.6 ms in place of 0.05. See [`idle_effort`].
 pub fn configure_merging(config: &mut timely::WorkerConfig) {
-    let effort = differential_dataflow::Config::default().idle_merge_effort(Some(1 << 14));
-    differential_dataflow::configure(config, &effort);
+    let logic: ExertionLogic = Arc::new(idle_effort);
+    config.set("differential/default_exert_logic".to_owned(), logic);
+}
+
+/// What to do for an arrangement, given level, batches and length of each of its layers.
+///
+/// A merge that has begun is completed: it would be, sooner or later. Otherwise the layers are
+/// merged when the smaller ones together hold a quarter of the largest, so that no update is
+/// rewritten more than a few times for this, and memory is at most that much larger than it need
+/// be.
+fn idle_effort(layers: &[(usize, usize, usize)]) -> Option<usize> {
+    let under_way = layers.iter().any(|(_, batches, _)| *batches > 1);
+    let lengths = || layers.iter().map(|(_, _, length)| *length);
+    let (sum, largest) = (lengths().sum::<usize>(), lengths().max().unwrap_or(0));
+    let worth_it = (sum - largest) * 4 > largest;
+    (under_way || worth_it).then_some(IDLE_EFFORT)
 }

@@ -58,7 +58,7 @@ impl ArrangementPeek {
 
     /// Reads on for one turn.
     pub(super) fn resume(&mut self, traces: &mut Traces, outlet: &Outlet<'_>) -> Next {
-        let Some(maintained) = traces.made_by(self.target.index) else {
+        let Some(maintained) = traces.get_mut(&self.target) else {
             return self.end(outlet, Err(internal("the relation is not maintained")));
         };
         let mut fuel = FUEL;

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::arrangement::{RowTrace, clamp_to_upper, upper_of};
+use crate::plan::physical::ArrangementId;
 use crate::repr::{GlobalId, Timestamp};
 
 /// One arrangement of a relation.
@@ -62,7 +63,7 @@ impl Maintained {
 
 /// All that a worker maintains, by the object that made it: a table, a maintained view, an index.
 ///
-/// It is the `index` of an [`ArrangementId`](crate::plan::physical::ArrangementId).
+/// It is the `index` of an [`ArrangementId`].
 #[derive(Default)]
 pub struct Traces(BTreeMap<GlobalId, Maintained>);
 
@@ -72,7 +73,12 @@ impl Traces {
         self.0.insert(maker, maintained);
     }
 
-    /// The arrangement that an object made, to import or to peek.
+    /// An arrangement to import or to peek.
+    pub fn get_mut(&mut self, id: &ArrangementId) -> Option<&mut Maintained> {
+        self.made_by(id.index)
+    }
+
+    /// The arrangement that an object made.
     pub fn made_by(&mut self, maker: GlobalId) -> Option<&mut Maintained> {
         self.0.get_mut(&maker)
     }
