@@ -4,11 +4,9 @@
 
 use crate::expr::cast::Cast;
 use crate::expr::func::Func;
+use crate::expr::functions::boolean;
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
-
-/// The name under which the function table has NOT.
-pub const NOT: &str = "not";
 
 /// `pg_proc.oid` of the `=` of a type with itself; varchar has text's.
 const fn equality_oid(ty: ScalarType) -> u32 {
@@ -22,14 +20,14 @@ const fn equality_oid(ty: ScalarType) -> u32 {
         ScalarType::Numeric => 1718,
         ScalarType::Text | ScalarType::Varchar => 67,
         ScalarType::Bpchar => 1048,
-        ScalarType::Bytea => 1248,
+        ScalarType::Bytea => 1948,
         ScalarType::Date => 1086,
         ScalarType::Time => 1145,
         ScalarType::Timestamp => 2052,
         ScalarType::TimestampTz => 1152,
         ScalarType::Interval => 1162,
         ScalarType::Uuid => 2956,
-        ScalarType::Jsonb => 4038,
+        ScalarType::Jsonb => 4043,
         ScalarType::Oid => 184,
         ScalarType::Name => 62,
     }
@@ -56,7 +54,7 @@ impl Expr {
     /// The operand, if this is `NOT a`.
     pub fn negated(&self) -> Option<&Expr> {
         match self {
-            Expr::Call { func, args } if func.name == NOT => args.first(),
+            Expr::Call { func, args } if func.oid == boolean::NOT => args.first(),
             _ => None,
         }
     }
@@ -75,5 +73,19 @@ impl Expr {
             explicit: false,
         };
         Some(Expr::Call { func, args: vec![to_text(a), to_text(b)] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_equality() {
+        for ty in ScalarType::ALL {
+            let func = Func::by_oid(equality_oid(ty)).expect(ty.name());
+            let operands = if ty == ScalarType::Varchar { ScalarType::Text } else { ty };
+            assert_eq!(func.args, [operands, operands]);
+        }
     }
 }

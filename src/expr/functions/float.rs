@@ -77,6 +77,8 @@ macro_rules! arithmetic {
 arithmetic!(single, f32);
 arithmetic!(double, f64);
 
+pub(super) use double::{divide, multiply};
+
 macro_rules! singles {
     ($oid:literal, $name:literal, $compute:ident) => {
         FuncDef::new($oid, $name, &[Float4, Float4], Float4, |args, _| {
