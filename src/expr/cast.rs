@@ -39,7 +39,7 @@ pub struct CastDef {
     pub context: CastContext,
     /// Whether a datum that is not NULL can become NULL.
     pub nullable: bool,
-    /// Whether it can fail.
+    /// Whether it can fail where there is no modifier to apply.
     pub fallible: bool,
     /// The computation.
     pub eval: CastFn,

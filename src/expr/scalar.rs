@@ -232,7 +232,7 @@ impl Expr {
     pub fn is_fallible(&self) -> bool {
         self.any(&mut |e| match e {
             Expr::Call { func, .. } => func.fallible,
-            Expr::Cast { cast, .. } => cast.fallible,
+            Expr::Cast { cast, to, .. } => cast.fallible || to.typmod >= 0,
             Expr::Raise(..) => true,
             _ => false,
         })

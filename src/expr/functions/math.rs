@@ -15,8 +15,15 @@ pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS 
 
 type Answer = Result<f64, EvalError>;
 
-/// PostgreSQL's constant, which is not quite π/180 of IEEE arithmetic.
+/// π/180.
 const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+
+unsafe extern "C" {
+    // The C library's, for PostgreSQL's last digit: Rust has its own, which round otherwise.
+    safe fn asinh(a: f64) -> f64;
+    safe fn acosh(a: f64) -> f64;
+    safe fn atanh(a: f64) -> f64;
+}
 
 #[cold]
 fn fail<T>(code: SqlState, message: &str) -> Result<T, EvalError> {
@@ -66,7 +73,7 @@ fn power(base: f64, exponent: f64) -> Answer {
             "zero raised to a negative power is undefined",
         );
     }
-    if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.floor() != exponent {
+    if base < 0.0 && !exponent.is_nan() && exponent.floor() != exponent {
         return fail(
             SqlState::INVALID_POWER_ARGUMENT,
             "a negative number raised to a non-integer power yields a complex result",
@@ -108,7 +115,7 @@ fn hyperbolic_cosine(a: f64) -> Answer {
 }
 
 fn hyperbolic_inverse_cosine(a: f64) -> Answer {
-    if a < 1.0 { out_of_domain() } else { Ok(a.acosh()) }
+    if a < 1.0 { out_of_domain() } else { Ok(acosh(a)) }
 }
 
 fn hyperbolic_inverse_tangent(a: f64) -> Answer {
@@ -116,7 +123,7 @@ fn hyperbolic_inverse_tangent(a: f64) -> Answer {
         _ if !a.is_nan() && a.abs() > 1.0 => out_of_domain(),
         1.0 => Ok(f64::INFINITY),
         -1.0 => Ok(f64::NEG_INFINITY),
-        _ => Ok(a.atanh()),
+        _ => Ok(atanh(a)),
     }
 }
 
@@ -216,7 +223,7 @@ const FUNCTIONS: &[FuncDef] = &[
     total!(2462 "sinh" f64::sinh),
     unary!(2463 "cosh" hyperbolic_cosine),
     total!(2464 "tanh" f64::tanh),
-    total!(2465 "asinh" f64::asinh),
+    total!(2465 "asinh" asinh),
     unary!(2466 "acosh" hyperbolic_inverse_cosine),
     unary!(2467 "atanh" hyperbolic_inverse_tangent),
     FuncDef::new(1603, "atan2", &[Float8, Float8], Float8, |args, _| {
@@ -227,7 +234,9 @@ const FUNCTIONS: &[FuncDef] = &[
     binary_power(1346, "pow"),
     binary_power(1368, "power"),
     FuncDef::new(1610, "pi", &[], Float8, |_, _| Ok(Datum::Float8(std::f64::consts::PI))).total(),
-    FuncDef::new(1598, "random", &[], Float8, |_, _| Ok(Datum::Float8(random()))).total().volatile(),
+    FuncDef::new(1598, "random", &[], Float8, |_, _| Ok(Datum::Float8(random())))
+        .total()
+        .volatile(),
     FuncDef::new(320, "width_bucket", &[Float8, Float8, Float8, Int4], Int4, |args, _| {
         let [operand, low, high] = [0, 1, 2].map(|i| float8(args[i]));
         width_bucket(operand, low, high, int4(args[3])).map(Datum::Int4)

@@ -12,6 +12,7 @@ pub mod casts;
 pub mod comparison;
 pub mod float;
 pub mod integer;
+pub mod math;
 pub mod number_casts;
 pub mod registry;
 pub mod resolve;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
-use crate::expr::functions::{boolean, comparison, float, integer, text};
+use crate::expr::functions::{boolean, comparison, float, integer, math, text};
 
 /// The functions and operators of one file.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ static FAMILIES: &[&Family] = &[
     &comparison::UNNAMED,
     &integer::FAMILY,
     &float::FAMILY,
+    &math::FAMILY,
     &text::FAMILY,
 ];
 

@@ -67,6 +67,7 @@ macro_rules! relabel {
         CastDef::$context($from, $to, |d, typmod, explicit, cx| {
             fit($to, text(d), typmod, explicit, cx.arena)
         })
+        .total()
     };
 }
 
@@ -76,6 +77,7 @@ macro_rules! unpad {
         CastDef::implicit(Bpchar, $to, |d, typmod, explicit, cx| {
             fit($to, text(d).trim_end_matches(' '), typmod, explicit, cx.arena)
         })
+        .total()
     };
 }
 
@@ -84,6 +86,7 @@ macro_rules! from_bool {
         CastDef::assignment(Bool, $to, |d, typmod, explicit, cx| {
             fit($to, if bool(d) { "true" } else { "false" }, typmod, explicit, cx.arena)
         })
+        .total()
     };
 }
 
@@ -91,19 +94,19 @@ macro_rules! from_bool {
 pub static CASTS: &[CastDef] = &[
     relabel!(implicit Text Varchar),
     relabel!(implicit Text Bpchar),
-    relabel!(implicit Text Name).total(),
-    relabel!(implicit Varchar Text).total(),
+    relabel!(implicit Text Name),
+    relabel!(implicit Varchar Text),
     relabel!(implicit Varchar Varchar),
     relabel!(implicit Varchar Bpchar),
-    relabel!(implicit Varchar Name).total(),
+    relabel!(implicit Varchar Name),
     relabel!(implicit Bpchar Bpchar),
-    unpad!(Text).total(),
+    unpad!(Text),
     unpad!(Varchar),
-    unpad!(Name).total(),
-    relabel!(implicit Name Text).total(),
+    unpad!(Name),
+    relabel!(implicit Name Text),
     relabel!(assignment Name Varchar),
     relabel!(assignment Name Bpchar),
-    from_bool!(Text).total(),
+    from_bool!(Text),
     from_bool!(Varchar),
     from_bool!(Bpchar),
 ];
