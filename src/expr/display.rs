@@ -6,6 +6,8 @@ use std::fmt;
 
 use crate::expr::functions::registry::operator_of;
 use crate::expr::scalar::{Expr, Literal, descend};
+use crate::repr::settings::FormatSettings;
+use crate::repr::text::format_text;
 use crate::repr::{ColumnType, Datum, ScalarType};
 
 impl fmt::Display for Expr {
@@ -111,16 +113,11 @@ impl fmt::Display for Literal {
         if datum.is_null() {
             return write!(f, "NULL::{}", type_name(ty));
         }
-        let spelled = match datum {
-            Datum::Bool(v) => v.to_string(),
-            Datum::Int2(v) => v.to_string(),
-            Datum::Int4(v) => v.to_string(),
-            Datum::Int8(v) => v.to_string(),
-            Datum::Text(v) => v.to_owned(),
-            other => format!("{other:?}"),
-        };
+        let mut spelled = String::new();
+        format_text(&datum, ty.scalar, &FormatSettings::default(), &mut spelled);
         match ty.scalar {
-            ScalarType::Bool | ScalarType::Int4 => f.write_str(&spelled),
+            ScalarType::Bool => f.write_str(if spelled == "t" { "true" } else { "false" }),
+            ScalarType::Int4 => f.write_str(&spelled),
             ScalarType::Text => write!(f, "'{}'", spelled.replace('\'', "''")),
             _ => write!(f, "'{}'::{}", spelled.replace('\'', "''"), type_name(ty)),
         }

@@ -3,11 +3,12 @@
 use std::sync::OnceLock;
 
 use crate::expr::cast::CastDef;
-use crate::expr::functions::{number_casts, string_casts};
+use crate::expr::functions::{number_casts, numeric_casts, string_casts, text_casts};
 use crate::repr::ScalarType;
 
 /// The tables; where two have the same pair of types, the earlier counts.
-static TABLES: &[&[CastDef]] = &[number_casts::CASTS, string_casts::CASTS];
+static TABLES: &[&[CastDef]] =
+    &[number_casts::CASTS, numeric_casts::CASTS, string_casts::CASTS, text_casts::CASTS];
 
 const TYPES: usize = ScalarType::ALL.len();
 

@@ -14,10 +14,15 @@ pub mod float;
 pub mod integer;
 pub mod math;
 pub mod number_casts;
+pub mod numeric;
+pub mod numeric_casts;
+#[cfg(test)]
+mod oracle;
 pub mod registry;
 pub mod resolve;
 pub mod string_casts;
 pub mod text;
+pub mod text_casts;
 pub mod types;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
-use crate::expr::functions::{boolean, comparison, float, integer, math, text};
+use crate::expr::functions::{boolean, comparison, float, integer, math, numeric, text};
 
 /// The functions and operators of one file.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ static FAMILIES: &[&Family] = &[
     &integer::FAMILY,
     &float::FAMILY,
     &math::FAMILY,
+    &numeric::FAMILY,
     &text::FAMILY,
 ];
 
