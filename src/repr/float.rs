@@ -121,7 +121,15 @@ fn shortest<T: std::fmt::LowerExp>(
     exponent: i32,
     reads_back: impl Fn(&str) -> bool,
 ) -> String {
-    let text = format!("{value:e}");
+    let mut text = format!("{value:e}");
+    if may_be_halved(m, exponent) {
+        let mantissa = text.split('e').next().unwrap_or(&text);
+        let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() - 1;
+        let even = format!("{value:.digits$e}");
+        if reads_back(&even) {
+            text = even;
+        }
+    }
     if exponent <= 0 || !is_midpoint(&text, m, exponent) {
         return text;
     }
@@ -129,6 +137,21 @@ fn shortest<T: std::fmt::LowerExp>(
         .map(|digits| format!("{value:.digits$e}"))
         .find(|longer| reads_back(longer) && !is_midpoint(longer, m, exponent))
         .unwrap_or(text)
+}
+
+/// Whether the number, written out, could be short and end in 5, so that one digit less is as near
+/// above as below: then PostgreSQL takes the even one.
+fn may_be_halved(m: u64, exponent: i32) -> bool {
+    let zeros = m.trailing_zeros();
+    if m == 0 {
+        return false;
+    }
+    let (odd, exponent) = (m >> zeros, exponent + zeros as i32);
+    match exponent {
+        0..=22 => odd.is_multiple_of(5u64.pow(exponent as u32 + 1).max(1)),
+        -25..0 => u128::from(odd) * 5u128.pow(-exponent as u32) < 1_000_000_000_000_000_000,
+        _ => false,
+    }
 }
 
 /// Whether the text is in the middle between m · 2^exponent and one of its neighbours.
@@ -198,4 +221,31 @@ fn push_digits(scientific: &str, plain: i32, out: &mut String) {
         count += 1;
     }
     out.extend(std::iter::repeat_n('0', whole.saturating_sub(count)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_digits_are_those_of_printf() {
+        let cases = [
+            (0.1, 0, "0.1"),
+            (1.0 / 3.0, 0, "0.333333333333333"),
+            (1.0 / 3.0, -10, "0.33333"),
+            (123456.789, -12, "1.23e+05"),
+            (1e15, 0, "1e+15"),
+            (1e14, 0, "100000000000000"),
+            (1e-5, 0, "1e-05"),
+            (100.0, -15, "1e+02"),
+            (0.1 + 0.2, 0, "0.3"),
+            (0.1 + 0.2, 1, "0.30000000000000004"),
+            (-0.0, 0, "-0"),
+        ];
+        for (value, extra, expected) in cases {
+            let mut out = String::new();
+            format_f64(value, extra, &mut out);
+            assert_eq!(out, expected, "{value} {extra}");
+        }
+    }
 }

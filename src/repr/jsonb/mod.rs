@@ -7,6 +7,8 @@
 
 mod build;
 mod compare;
+#[cfg(test)]
+mod oracle;
 mod parse;
 mod view;
 mod write;

@@ -103,11 +103,12 @@ impl Numeric {
                 put(d.dscale);
                 return groups.into_iter().for_each(put);
             }
-            Numeric::NaN => sign::NAN,
-            Numeric::PositiveInfinity => sign::POSITIVE_INFINITY,
-            Numeric::NegativeInfinity => sign::NEGATIVE_INFINITY,
+            Numeric::NaN => [0, 0, sign::NAN, 0],
+            // The scale says nothing; PostgreSQL sends this one.
+            Numeric::PositiveInfinity => [0, 0, sign::POSITIVE_INFINITY, 32],
+            Numeric::NegativeInfinity => [0, 0, sign::NEGATIVE_INFINITY, 32],
         };
-        [0, 0, special, 0].into_iter().for_each(put);
+        special.into_iter().for_each(put);
     }
 
     /// Reads the wire's binary form.

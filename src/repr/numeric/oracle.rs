@@ -94,3 +94,27 @@ fn encodings_come_back() {
     }
     assert_eq!(Decimal::new(i128::MIN, 0).to_string(), i128::MIN.to_string());
 }
+
+#[test]
+fn the_binary_form_is_that_of_postgresql() {
+    let cases = [
+        ("12345.678", "0003000100000003000109291a7c"),
+        ("0", "0000000000000000"),
+        ("0.0001", "0001ffff000000040001"),
+        ("-1e20", "00010005400000000001"),
+        ("1e-9", "0001fffd0000000903e8"),
+        ("NaN", "00000000c0000000"),
+        ("-Infinity", "00000000f0000020"),
+        ("100.00", "00010000000000020064"),
+    ];
+    for (text, expected) in cases {
+        let mut wire = Vec::new();
+        Numeric::parse(text).unwrap().write_binary(&mut wire);
+        let mut hex = String::new();
+        crate::repr::bytea::push_hex(&wire, &mut hex);
+        assert_eq!(hex, expected, "{text}");
+    }
+    // More groups than the scale shows are cut off.
+    let wire = [0, 2, 0, 0, 0, 0, 0, 1, 0, 5, 0x19, 0x64];
+    assert_eq!(Numeric::read_binary(&wire).unwrap().to_string(), "5.6");
+}
