@@ -6,6 +6,7 @@ pub mod coord;
 pub mod dataflow;
 pub mod error;
 pub mod expr;
+pub mod optimizer;
 pub mod plan;
 pub mod repr;
 pub mod session;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
+pub use crate::plan::physical::Bounds;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
@@ -98,22 +99,6 @@ pub struct Promise {
     pub needs: Vec<Timestamp>,
     /// The time.
     pub upto: Timestamp,
-}
-
-/// Which keys a peek reads. Keys are in the arrangement's key encoding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Bounds {
-    /// All.
-    All,
-    /// These keys, ascending.
-    Keys(Arc<Vec<Row>>),
-    /// From `lo` on, up to but not including `hi`.
-    Range {
-        /// The least key.
-        lo: Option<Row>,
-        /// Just above the greatest.
-        hi: Option<Row>,
-    },
 }
 
 /// A read of an arrangement at a time.

@@ -1,42 +1,17 @@
 //! Equality as planning sees it: which calls are `=`, and how a `=` is written for a type.
 //!
-//! Also the two other shapes that plans look into: NOT, and IS NOT NULL.
+//! Also the other shapes that plans look into: NOT, and IS NOT DISTINCT FROM.
 
 use crate::expr::cast::Cast;
 use crate::expr::func::Func;
-use crate::expr::functions::boolean;
+use crate::expr::functions::{boolean, comparison, operator_of, operators};
 use crate::expr::scalar::Expr;
-use crate::repr::{ColumnType, ScalarType};
-
-/// `pg_proc.oid` of the `=` of a type with itself; varchar has text's.
-const fn equality_oid(ty: ScalarType) -> u32 {
-    match ty {
-        ScalarType::Bool => 60,
-        ScalarType::Int2 => 63,
-        ScalarType::Int4 => 65,
-        ScalarType::Int8 => 467,
-        ScalarType::Float4 => 287,
-        ScalarType::Float8 => 293,
-        ScalarType::Numeric => 1718,
-        ScalarType::Text | ScalarType::Varchar => 67,
-        ScalarType::Bpchar => 1048,
-        ScalarType::Bytea => 1948,
-        ScalarType::Date => 1086,
-        ScalarType::Time => 1145,
-        ScalarType::Timestamp => 2052,
-        ScalarType::TimestampTz => 1152,
-        ScalarType::Interval => 1162,
-        ScalarType::Uuid => 2956,
-        ScalarType::Jsonb => 4043,
-        ScalarType::Oid => 184,
-        ScalarType::Name => 62,
-    }
-}
+use crate::repr::ScalarType;
 
 /// The type that a function is the `=` of.
 pub fn equality_of(func: Func) -> Option<ScalarType> {
-    let [left, right] = func.args else { return None };
-    (left == right && func.oid == equality_oid(*left)).then_some(*left)
+    let operator = operator_of(func.oid)?;
+    (operator.symbol == "=" && operator.left == Some(operator.right)).then_some(operator.right)
 }
 
 impl Expr {
@@ -51,6 +26,17 @@ impl Expr {
         }
     }
 
+    /// The operands, if this is `a IS NOT DISTINCT FROM b`.
+    pub fn not_distinguished(&self) -> Option<(&Expr, &Expr)> {
+        match self {
+            Expr::Call { func, args } => match (args.as_slice(), func.args) {
+                ([a, b], [ty, _]) if *func == comparison::not_distinct(*ty) => Some((a, b)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The operand, if this is `NOT a`.
     pub fn negated(&self) -> Option<&Expr> {
         match self {
@@ -59,20 +45,21 @@ impl Expr {
         }
     }
 
-    /// `a = b` of operands of that type. None where the function table has no such `=`.
+    /// `a = b` of operands of that type; varchar has text's. None where a type has no `=`.
     pub fn equal(ty: ScalarType, a: Expr, b: Expr) -> Option<Expr> {
-        let func = Func::by_oid(equality_oid(ty))?;
-        if ty != ScalarType::Varchar {
-            return Some(Expr::Call { func, args: vec![a, b] });
+        if ty == ScalarType::Varchar {
+            let cast = Cast::find(ScalarType::Varchar, ScalarType::Text)?;
+            let to_text = |e: Expr| e.cast(cast, ScalarType::Text, false);
+            return Expr::equal(ScalarType::Text, to_text(a), to_text(b));
         }
-        let cast = Cast::find(ScalarType::Varchar, ScalarType::Text)?;
-        let to_text = |input: Expr| Expr::Cast {
-            cast,
-            input: Box::new(input),
-            to: ColumnType::nullable(ScalarType::Text),
-            explicit: false,
-        };
-        Some(Expr::Call { func, args: vec![to_text(a), to_text(b)] })
+        let mut of_type = operators().filter(|o| o.left == Some(ty) && o.right == ty);
+        let func = Func::by_oid(of_type.find(|o| o.symbol == "=")?.func)?;
+        Some(Expr::call(func, vec![a, b]))
+    }
+
+    /// `a IS NOT DISTINCT FROM b` of operands of that type.
+    pub fn not_distinct(ty: ScalarType, a: Expr, b: Expr) -> Expr {
+        Expr::call(comparison::not_distinct(ty), vec![a, b])
     }
 }
 
@@ -81,11 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_its_equality() {
+    fn every_type_has_an_equality_that_is_recognised() {
         for ty in ScalarType::ALL {
-            let func = Func::by_oid(equality_oid(ty)).expect(ty.name());
-            let operands = if ty == ScalarType::Varchar { ScalarType::Text } else { ty };
-            assert_eq!(func.args, [operands, operands]);
+            let equal = Expr::equal(ty, Expr::Column(0), Expr::Column(1)).unwrap();
+            assert!(equal.equated().is_some(), "{ty:?}");
+            let same = Expr::not_distinct(ty, Expr::Column(0), Expr::Column(1));
+            assert!(same.not_distinguished().is_some() && same.equated().is_none());
         }
+        assert_eq!(Expr::bool(true).not().negated(), Some(&Expr::bool(true)));
     }
 }

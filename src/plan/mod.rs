@@ -4,6 +4,7 @@
 //! Floor 2: built from expressions and types; knows no name and no front end.
 
 mod build;
+pub mod explain;
 pub mod physical;
 pub mod relation;
 pub mod statement;

@@ -4,6 +4,8 @@
 //! arrangements of relations (`imports`), builds `root`, and either keeps the result as
 //! arrangements or hands it to a reader (`sink`).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::expr::aggregate::Aggregate;
@@ -52,6 +54,22 @@ pub struct ArrangementId {
     pub relation: GlobalId,
     /// The object that made the arrangement: the relation itself, or an index on it.
     pub index: GlobalId,
+}
+
+/// Which keys a peek reads. Keys are in the arrangement's key encoding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bounds {
+    /// All.
+    All,
+    /// These keys, ascending.
+    Keys(Arc<Vec<Row>>),
+    /// From `lo` on, up to but not including `hi`.
+    Range {
+        /// The least key.
+        lo: Option<Row>,
+        /// Just above the greatest.
+        hi: Option<Row>,
+    },
 }
 
 /// An arrangement that a dataflow reads.

@@ -76,7 +76,7 @@ impl Relation {
             Relation::Map { input, exprs } => {
                 let mut ty = input.typ();
                 for expr in exprs {
-                    ty.columns.push(expr_type(expr, &ty.columns));
+                    ty.columns.push(expr.typ(&ty.columns));
                 }
                 ty
             }
@@ -116,6 +116,7 @@ pub fn strict_columns(expr: &Expr, out: &mut BTreeSet<usize>) {
         Expr::Call { func, args } if func.strict => {
             args.iter().for_each(|arg| strict_columns(arg, out));
         }
+        // NULL converts to NULL.
         Expr::Cast { input, .. } => strict_columns(input, out),
         _ => {}
     }
@@ -177,14 +178,13 @@ fn filter(mut ty: RelationType, predicates: &[Expr]) -> RelationType {
 }
 
 fn reduce(input: &RelationType, group_key: &[Expr], aggregates: &[Aggregate]) -> RelationType {
-    let mut ty =
-        RelationType::new(group_key.iter().map(|e| expr_type(e, &input.columns)).collect());
+    let mut ty = RelationType::new(group_key.iter().map(|e| e.typ(&input.columns)).collect());
     for aggregate in aggregates {
         let mut column = aggregate.func.output_type();
         // A group has a row, so that there is something to aggregate unless it is left out.
         let always = aggregate.filter.is_none()
             && !matches!(aggregate.func, AggFunc::CountStar | AggFunc::Count)
-            && !expr_type(&aggregate.arg, &input.columns).nullable;
+            && !aggregate.arg.typ(&input.columns).nullable;
         column.nullable &= !always;
         ty.columns.push(column);
     }
@@ -296,7 +296,7 @@ fn determined(
             // A row that is known gives the exact values; a column only what is equal to them.
             let is_known = class.exprs.iter().any(|e| {
                 matches!(e, Expr::Column(c) if columns.contains(c))
-                    || expr_columns(e).iter().all(|c| rows.contains(&owner(*c)))
+                    || e.columns().iter().all(|c| rows.contains(&owner(*c)))
             });
             if is_known {
                 columns.extend(class.exprs.iter().filter_map(|e| match e {
@@ -315,69 +315,4 @@ fn determined(
             return rows;
         }
     }
-}
-
-fn expr_type(expr: &Expr, columns: &[ColumnType]) -> ColumnType {
-    let nullable = |args: &[Expr]| args.iter().any(|a| expr_type(a, columns).nullable);
-    match expr {
-        Expr::Column(c) => columns[*c],
-        Expr::Literal(literal) => literal.ty,
-        Expr::Call { func, args } => {
-            let mut ty = ColumnType::nullable(func.ret);
-            ty.nullable = func.nullable || (func.strict && nullable(args));
-            ty
-        }
-        Expr::Cast { input, to, .. } => {
-            ColumnType { nullable: expr_type(input, columns).nullable, ..*to }
-        }
-        Expr::And(parts) | Expr::Or(parts) => {
-            ColumnType { nullable: nullable(parts), ..ColumnType::not_null(ScalarType::Bool) }
-        }
-        Expr::Case { branches, otherwise } => {
-            let mut ty = expr_type(otherwise, columns);
-            for (_, result) in branches {
-                let other = expr_type(result, columns);
-                ty.nullable |= other.nullable;
-                if ty.typmod != other.typmod {
-                    ty.typmod = -1;
-                }
-            }
-            ty
-        }
-        Expr::Coalesce(args) => {
-            let mut ty = expr_type(&args[0], columns);
-            for arg in args {
-                let other = expr_type(arg, columns);
-                ty.nullable &= other.nullable;
-                if ty.typmod != other.typmod {
-                    ty.typmod = -1;
-                }
-            }
-            ty
-        }
-        Expr::IsNull(_) => ColumnType::not_null(ScalarType::Bool),
-        Expr::Parameter(_, ty) | Expr::Raise(_, ty) => *ty,
-    }
-}
-
-fn expr_columns(expr: &Expr) -> BTreeSet<usize> {
-    let mut columns = BTreeSet::new();
-    let mut todo = vec![expr];
-    while let Some(expr) = todo.pop() {
-        match expr {
-            Expr::Column(c) => {
-                columns.insert(*c);
-            }
-            Expr::Literal(_) | Expr::Parameter(..) | Expr::Raise(..) => {}
-            Expr::Call { args, .. } | Expr::And(args) | Expr::Or(args) | Expr::Coalesce(args) => {
-                todo.extend(args);
-            }
-            Expr::Cast { input, .. } | Expr::IsNull(input) => todo.push(input),
-            Expr::Case { branches, otherwise } => {
-                todo.extend(branches.iter().flat_map(|(c, r)| [c, r]));
-                todo.push(otherwise);
-            }
-        }
-    }
-    columns
 }

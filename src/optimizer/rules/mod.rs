@@ -1,0 +1,16 @@
+//! The rules, one a file. Their order is [`crate::optimizer::pipeline`]'s.
+
+pub mod common_subplans;
+pub mod constant_folding;
+pub mod constant_join_inputs;
+pub mod constant_relations;
+pub mod fuse;
+pub mod join_equalities;
+pub mod join_flattening;
+pub mod let_inlining;
+pub mod literal_propagation;
+pub mod predicate_pushdown;
+pub mod projection_pushdown;
+pub mod rank_limit;
+pub mod union_flattening;
+pub mod unique_keys;
