@@ -50,10 +50,12 @@ pub fn decode_values<'a>(types: &[ScalarType], bytes: &'a [u8], out: &mut Vec<Da
     let mut at = bytes;
     for group in types.chunks(GROUP) {
         let [mut nulls] = take(&mut at);
-        for &ty in group {
-            out.push(if nulls & 1 == 0 { get(ty, &mut at) } else { Datum::Null });
+        // One extension a group checks the capacity once.
+        out.extend(group.iter().map(|&ty| {
+            let datum = if nulls & 1 == 0 { get(ty, &mut at) } else { Datum::Null };
             nulls >>= 1;
-        }
+            datum
+        }));
     }
 }
 

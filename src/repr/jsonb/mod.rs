@@ -7,6 +7,7 @@
 
 mod build;
 mod compare;
+mod datum;
 #[cfg(test)]
 mod oracle;
 mod parse;

@@ -57,7 +57,7 @@ impl Decimal {
         Decimal::from_big(a + b, dscale)
     }
 
-    fn neg(&self) -> Decimal {
+    pub(super) fn neg(&self) -> Decimal {
         let unscaled = match &self.unscaled {
             Unscaled::Small(v) => match v.checked_neg() {
                 Some(v) => Unscaled::Small(v),

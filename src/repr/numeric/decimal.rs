@@ -383,6 +383,8 @@ impl<'a> NumericRef<'a> {
     }
 
     /// The number.
+    ///
+    /// On a `&NumericRef` the method of the same name of `ToOwned` comes first: dereference it.
     pub fn to_owned(self) -> Numeric {
         if let Some((unscaled, dscale)) = self.as_small() {
             return Numeric::new(unscaled, dscale);

@@ -106,6 +106,10 @@ fn power_finite(base: &Decimal, exponent: &Decimal) -> Result<Decimal> {
     }
     let weight = (size * LOG10_E) as i32;
     let scale = result_scale(MIN_SIG_DIGITS - weight, &[&base, exponent]);
+    if base.compare(&Decimal::new(1, 0)).is_eq() {
+        let one = Decimal::rescaled(Unscaled::Small(1), 0, scale.into());
+        return Ok(if negative { one.neg() } else { one });
+    }
     // As many digits of the logarithm as the result has, and those that the product costs.
     let exponent_digits = exponent.magnitude().unwrap_or(0).max(0);
     let digits = i32::from(scale) + weight.max(0) + exponent_digits + ln_weight.abs() + 8;
@@ -120,10 +124,7 @@ fn power_finite(base: &Decimal, exponent: &Decimal) -> Result<Decimal> {
     }
     let (m, shift) = fixed::exp(&product, bits);
     let result = fixed::to_decimal(&m, bits, shift, scale);
-    if !negative {
-        return Ok(result);
-    }
-    Ok(Decimal { unscaled: Unscaled::from_big(-result.unscaled.into_big()), dscale: scale })
+    Ok(if negative { result.neg() } else { result })
 }
 
 /// exponent · ln base, roughly.

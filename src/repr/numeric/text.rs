@@ -89,6 +89,10 @@ fn parse_exponent(digits: &[u8]) -> Option<Option<i64>> {
 fn assemble(negative: bool, whole: &[u8], fraction: &[u8], exponent: i64) -> Result<Numeric> {
     let scale = fraction.len() as i64 - exponent;
     let dscale = u16::try_from(scale.max(0)).map_err(|_| overflow())?;
+    let zeros = whole.iter().take_while(|c| **c == b'0').count();
+    if (whole.len() - zeros) as i64 > MAX_SHIFT {
+        return Err(overflow());
+    }
     let mut small = Some(0i128);
     for digit in whole.iter().chain(fraction) {
         small = small
