@@ -22,7 +22,7 @@ const HEAP: u8 = 255;
 /// A byte string in 24 bytes; see the module.
 ///
 /// Invariant: the last byte is a length up to 23, and the bytes behind that length are zero; or it
-/// is [`HEAP`], and the first 16 bytes are address and length of a boxed slice that this row owns.
+/// is `HEAP`, and the first 16 bytes are address and length of a boxed slice that this row owns.
 #[repr(C, align(8))]
 pub struct Row([u8; 24]);
 
