@@ -16,7 +16,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::repr::value::put_length;
+use crate::repr::numeric::key_length;
+use crate::repr::value::{put_length, take_length};
 use crate::repr::{Datum, Interval, ScalarType};
 
 /// Whether a key may hold NULLs.
@@ -107,6 +108,49 @@ pub fn decode_key<'a>(
             out.push(get(ty, &mut at));
         }
     }
+}
+
+/// Appends `wanted.len()` datums, where those not wanted are passed over and read as NULL.
+///
+/// What is not wanted may be of any type; columns behind the last in `wanted` are not looked at.
+#[inline]
+pub fn decode_key_wanted<'a>(
+    mode: KeyMode,
+    types: &[ScalarType],
+    wanted: &[bool],
+    bytes: &'a [u8],
+    out: &mut Vec<Datum<'a>>,
+) {
+    out.reserve(wanted.len());
+    let mut at = bytes;
+    for (&ty, &wanted) in types.iter().zip(wanted) {
+        let mut datum = Datum::Null;
+        if mode == KeyMode::Strict || take(&mut at) != [NULL] {
+            if wanted {
+                datum = get(ty, &mut at);
+            } else {
+                skip(ty, &mut at);
+            }
+        }
+        out.push(datum);
+    }
+}
+
+/// Passes over the key of one column that is not NULL.
+fn skip(ty: ScalarType, at: &mut &[u8]) {
+    let end_of = |bytes: &[u8], ends: &dyn Fn(&[u8]) -> bool, length: usize| {
+        bytes.windows(length).position(ends).expect("a key's last byte is there") + length
+    };
+    let width = match ty {
+        ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Bpchar => {
+            end_of(at, &|w| w == [0], 1)
+        }
+        ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
+        ScalarType::Numeric => key_length(at),
+        ScalarType::Jsonb => take_length(at),
+        other => other.key_width().expect("all other types are of fixed width"),
+    };
+    *at = &at[width..];
 }
 
 #[inline]
@@ -379,6 +423,31 @@ mod tests {
             let mut back = Vec::new();
             decode_key(KeyMode::NullSafe, &types, &bytes, &mut back);
             assert_eq!(back, datums);
+        }
+    }
+
+    #[test]
+    fn wanted_columns_of_keys_are_found_behind_any_other() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for _ in 0..2_000 {
+            let arena = Bump::new();
+            let types: Vec<ScalarType> = (0..rng.random_range(0..6))
+                .map(|_| *ScalarType::ALL.choose(&mut rng).unwrap())
+                .collect();
+            let mode = *[KeyMode::Strict, KeyMode::NullSafe].choose(&mut rng).unwrap();
+            let datums: Vec<_> = types.iter().map(|t| random(*t, &mut rng, &arena)).collect();
+            if mode == KeyMode::Strict && datums.iter().any(Datum::is_null) {
+                continue;
+            }
+            let wanted: Vec<bool> =
+                types.iter().map(|t| t.key_is_identity() && rng.random()).collect();
+            let bytes = key(mode, &types, &datums);
+            let mut back = Vec::new();
+            decode_key_wanted(mode, &types, &wanted, &bytes, &mut back);
+            let expected = datums.iter().zip(&wanted);
+            let expected: Vec<_> =
+                expected.map(|(d, w)| if *w { *d } else { Datum::Null }).collect();
+            assert_eq!(back, expected);
         }
     }
 }

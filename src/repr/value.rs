@@ -239,8 +239,9 @@ pub(crate) fn put_length(mut length: usize, out: &mut Vec<u8>) {
     out.push(length as u8);
 }
 
+/// Takes a length off the front.
 #[inline]
-fn take_length(at: &mut &[u8]) -> usize {
+pub(crate) fn take_length(at: &mut &[u8]) -> usize {
     let [first] = take(at);
     if first < 0x80 { first as usize } else { take_long_length(first, at) }
 }

@@ -188,11 +188,10 @@ impl<T: Time> Cursor for RowCursor<T> {
         self.0.step_val(&batch.0);
     }
 
-    // The trait asks for it. Over several batches differential's answer is wrong, so nobody calls.
+    // Right for one batch. Over several, differential's `CursorList` moves cursors at other keys.
+    #[inline]
     fn seek_val(&mut self, batch: &RowBatch<T>, value: RowRef<'_>) {
-        while self.0.get_val(&batch.0).is_some_and(|at| at < value) {
-            self.0.step_val(&batch.0);
-        }
+        self.0.seek_val(&batch.0, value);
     }
 
     #[inline]

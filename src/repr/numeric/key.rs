@@ -37,6 +37,18 @@ impl NumericRef<'_> {
     }
 }
 
+/// How many of `bytes`, which begin with a key, belong to it.
+pub(crate) fn key_length(bytes: &[u8]) -> usize {
+    let end = match bytes.first() {
+        Some(&POSITIVE) => 0,
+        Some(&NEGATIVE) => 0xff,
+        _ => return 1,
+    };
+    // Behind the class and the exponent, only the end has this byte.
+    let digits = bytes[4..].iter().position(|b| *b == end);
+    4 + digits.expect("a key of a numeric has an end") + 1
+}
+
 fn put_small(v: i128, dscale: u16, out: &mut Vec<u8>) {
     if v == 0 {
         return out.push(ZERO);

@@ -22,4 +22,5 @@ mod text;
 mod transcendental;
 
 pub use decimal::{Decimal, Numeric, NumericRef};
+pub(crate) use key::key_length;
 pub use round::typmod_parts;

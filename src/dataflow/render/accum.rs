@@ -1,0 +1,242 @@
+//! Sums as differences: what aggregates that can be added up keep of a group.
+//!
+//! Differential adds up the differences of equal rows. Give a row of a reduction not the
+//! difference 1 but its contribution to each aggregate, and the engine itself computes counts and
+//! sums: in the sorting of a load, in merges, and in the look-up of a group, which reads a number
+//! or two however large the group is.
+//!
+//! An [`Accum`] is a formal sum: coefficients by place, added place by place, zeros left out. A
+//! place is a *slot*, one for each thing that is summed, and a *part* in it, for the count, the
+//! integer sum, the digits of a numeric of some scale, the limbs of a float; see
+//! [`super::sums`]. Since every kind of sum is such a list, the sum is exact, it does not depend on
+//! the order of the rows, and a row taken away again leaves nothing behind.
+//!
+//! The list is a byte string in a [`Row`]: for each place, ascending, a head with the place and the
+//! length of the coefficient, and the coefficient in as few bytes as it needs. A count and the sum
+//! of an integer column take ten bytes or so, and lie inside the 24 bytes of the row.
+
+use std::cmp::Ordering;
+
+use differential_dataflow::difference::{IsZero, Monoid, Semigroup};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::repr::{Diff, Row};
+
+/// A formal sum; see the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Accum(Row);
+
+/// Where a coefficient belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What is summed.
+    pub slot: u32,
+    /// Which part of its sum.
+    pub part: u64,
+}
+
+impl Place {
+    /// The number of rows of the group. All other parts of slot 0 are its own, from 1.
+    pub const ROWS: Place = Place { slot: 0, part: 0 };
+}
+
+/// Parts from here on are written behind the head.
+const PART_MAX: u64 = 7;
+
+/// The bytes of an accumulation under construction.
+pub type AccumBytes = SmallVec<[u8; 96]>;
+
+/// Appends a coefficient. Places must ascend.
+#[inline]
+pub fn put(out: &mut AccumBytes, place: Place, coefficient: i128) {
+    if coefficient == 0 {
+        return;
+    }
+    let bits = 128 - (coefficient ^ (coefficient >> 127)).leading_zeros() as usize;
+    let width = bits / 8 + 1;
+    let head = (u64::from(place.slot) * 8 + place.part.min(PART_MAX)) << 4 | (width as u64 - 1);
+    put_varint(out, head);
+    if place.part >= PART_MAX {
+        put_varint(out, place.part - PART_MAX);
+    }
+    out.extend_from_slice(&coefficient.to_le_bytes()[..width]);
+}
+
+#[inline]
+fn put_varint(out: &mut AccumBytes, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Reads the coefficients of an accumulation in the order of their places.
+#[derive(Clone, Copy)]
+pub struct Places<'a>(&'a [u8]);
+
+impl Places<'_> {
+    #[inline]
+    fn varint(&mut self) -> u64 {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let (byte, rest) = self.0.split_first().expect("an accumulation is whole");
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if *byte < 0x80 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = (Place, i128);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Place, i128)> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let head = self.varint();
+        let (slot, mut part) = ((head >> 7) as u32, head >> 4 & PART_MAX);
+        if part == PART_MAX {
+            part += self.varint();
+        }
+        let (bytes, rest) = self.0.split_at((head & 15) as usize + 1);
+        self.0 = rest;
+        let negative = bytes.last().is_some_and(|high| *high >= 0x80);
+        let mut raw = [if negative { 0xff } else { 0 }; 16];
+        raw[..bytes.len()].copy_from_slice(bytes);
+        Some((Place { slot, part }, i128::from_le_bytes(raw)))
+    }
+}
+
+impl Accum {
+    /// `count` times the contribution that a row carries.
+    #[inline]
+    pub fn times(contribution: &Row, count: Diff) -> Accum {
+        if count == 1 {
+            return Accum(contribution.clone());
+        }
+        let mut bytes = AccumBytes::new();
+        for (place, coefficient) in Places(contribution.bytes()) {
+            put(&mut bytes, place, coefficient.wrapping_mul(count.into()));
+        }
+        Accum(Row::new(&bytes))
+    }
+
+    /// The coefficients, by place.
+    pub fn places(&self) -> Places<'_> {
+        Places(self.0.bytes())
+    }
+}
+
+impl IsZero for Accum {
+    #[inline]
+    fn is_zero(&self) -> bool {
+        self.0.bytes().is_empty()
+    }
+}
+
+impl Semigroup for Accum {
+    fn plus_equals(&mut self, other: &Accum) {
+        if other.is_zero() {
+            return;
+        }
+        if self.is_zero() {
+            self.0 = other.0.clone();
+            return;
+        }
+        let mut out = AccumBytes::new();
+        let (mut a, mut b) = (self.places(), other.places());
+        let (mut x, mut y) = (a.next(), b.next());
+        loop {
+            let order = match (&x, &y) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(x), Some(y)) => x.0.cmp(&y.0),
+            };
+            let mut coefficient = 0i128;
+            let mut place = Place::ROWS;
+            if order.is_le()
+                && let Some(x) = std::mem::replace(&mut x, a.next())
+            {
+                (place, coefficient) = x;
+            }
+            if order.is_ge()
+                && let Some(y) = std::mem::replace(&mut y, b.next())
+            {
+                place = y.0;
+                coefficient = coefficient.wrapping_add(y.1);
+            }
+            put(&mut out, place, coefficient);
+        }
+        self.0 = Row::new(&out);
+    }
+}
+
+impl Monoid for Accum {
+    fn zero() -> Accum {
+        Accum::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rand::prelude::*;
+
+    use super::*;
+
+    fn accum(entries: &BTreeMap<(u32, u64), i128>) -> Row {
+        let mut bytes = AccumBytes::new();
+        for ((slot, part), coefficient) in entries {
+            put(&mut bytes, Place { slot: *slot, part: *part }, *coefficient);
+        }
+        Row::new(&bytes)
+    }
+
+    #[test]
+    fn sums_are_those_of_a_map_and_cancel_to_nothing() {
+        let mut rng = StdRng::seed_from_u64(5);
+        for _ in 0..2_000 {
+            let mut sum: BTreeMap<(u32, u64), i128> = BTreeMap::new();
+            let mut total = Accum::zero();
+            let mut back = Vec::new();
+            for _ in 0..rng.random_range(0..6) {
+                let mut entries = BTreeMap::new();
+                for _ in 0..rng.random_range(0..5) {
+                    let part = [0, 1, 5, 6, 7, 8, 200, 1 << 40][rng.random_range(0..8)];
+                    let wide = rng.random::<i128>() >> rng.random_range(2..128);
+                    entries.insert((rng.random_range(0..40), part), wide);
+                }
+                let count = rng.random_range(-2..3);
+                for (place, coefficient) in &entries {
+                    *sum.entry(*place).or_default() += coefficient * i128::from(count);
+                }
+                total.plus_equals(&Accum::times(&accum(&entries), count));
+                back.push(Accum::times(&accum(&entries), -count));
+            }
+            sum.retain(|_, coefficient| *coefficient != 0);
+            assert_eq!(total, Accum(accum(&sum)));
+            let places: Vec<_> = total.places().map(|(p, c)| ((p.slot, p.part), c)).collect();
+            assert_eq!(places, sum.into_iter().collect::<Vec<_>>());
+            back.iter().for_each(|accum| total.plus_equals(accum));
+            assert!(total.is_zero());
+        }
+    }
+
+    #[test]
+    fn a_count_and_an_integer_sum_need_no_heap() {
+        let mut bytes = AccumBytes::new();
+        put(&mut bytes, Place::ROWS, 1_000_000);
+        put(&mut bytes, Place { slot: 0, part: 1 }, 1_000_000);
+        put(&mut bytes, Place { slot: 0, part: 2 }, i64::MAX.into());
+        assert_eq!(Row::new(&bytes).heap_size(), 0);
+    }
+}

@@ -1,0 +1,466 @@
+//! The walk over a plan: one timely dataflow of one [`Dataflow`].
+//!
+//! Nodes are rendered in order, each from what its inputs became. A node is either rows under way
+//! or an arrangement, and beside it goes the set of places where errors can come from; only the
+//! sink puts those streams together, so that an error is counted once however many ways lead from
+//! it to the result.
+//!
+//! What a row is encoded as is decided by who reads it. Before the walk each node learns whether
+//! it has a single consumer that groups or arranges it ([`Walk::shaped_for`]); then it emits
+//! rows in that consumer's shape, as its last step, and no operator stands between.
+
+use std::collections::BTreeSet;
+
+use timely::dataflow::Scope;
+use timely::worker::Worker;
+
+use super::constant::{constant_error, constant_rows};
+use super::mfp::{join_logic, row_logic};
+use super::reduce::Reduction;
+use super::rows::{RowReader, RowSink, Shaper, arranged_rows, reshape, whole_rows};
+use super::threshold::{by_whole_row, positive_rows};
+use super::topk::TopK;
+use super::transform::transform;
+use super::window::window;
+use super::{sink, union};
+use crate::dataflow::arrangement::{RowArranged, Rows, RowsByKey, arrange_rows};
+use crate::dataflow::built::Built;
+use crate::dataflow::emit::{RowLogic, error_row};
+use crate::dataflow::import::{Promise, import};
+use crate::dataflow::join::join_rows;
+use crate::dataflow::scan::scan;
+use crate::dataflow::traces::Traces;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::Expr;
+use crate::plan::physical::{Arrangement, Dataflow, Node, NodeId, Sink};
+use crate::repr::{ScalarType, Timestamp};
+
+/// Builds a dataflow over the arrangements in `traces`.
+///
+/// `notify` is called when a reader's sink might have something to take. All workers must build
+/// in the same order. The imports must be there: whoever sends the plan has checked that.
+pub fn build(
+    worker: &mut Worker,
+    plan: &Dataflow,
+    traces: &mut Traces,
+    notify: Box<dyn Fn()>,
+) -> Built {
+    let name = format!("{}", plan.id);
+    worker.dataflow_named(&name, |scope| {
+        let (mut walk, imports) = Walk::new(scope, plan, traces);
+        for (id, node) in plan.nodes.iter().enumerate() {
+            let (data, errors) = walk.node(id, node);
+            walk.done.push(Rendered { data, errors });
+        }
+        Built { imports, result: sink::finish(&mut walk, notify) }
+    })
+}
+
+/// A place where errors come from, in [`Walk::sources`].
+type ErrorSource = usize;
+
+/// What a node became.
+struct Rendered<'s, 'p> {
+    data: Data<'s, 'p>,
+    errors: BTreeSet<ErrorSource>,
+}
+
+/// The rows of a node.
+#[derive(Clone)]
+pub(super) enum Data<'s, 'p> {
+    /// Under way, in the shape of that consumer, or as they are.
+    Rows(RowsByKey<'s>, Option<NodeId>),
+    /// Arranged.
+    Arranged(RowArranged<'s>, &'p Arrangement),
+}
+
+/// The state of the walk.
+pub(super) struct Walk<'s, 'p> {
+    pub(super) scope: Scope<'s, Timestamp>,
+    pub(super) plan: &'p Dataflow,
+    done: Vec<Rendered<'s, 'p>>,
+    imported: Vec<(RowArranged<'s>, Option<ErrorSource>)>,
+    sources: Vec<Rows<'s>>,
+    shaped_for: Vec<Option<NodeId>>,
+}
+
+impl<'s, 'p> Walk<'s, 'p> {
+    fn new(
+        scope: Scope<'s, Timestamp>,
+        plan: &'p Dataflow,
+        traces: &mut Traces,
+    ) -> (Walk<'s, 'p>, Vec<Vec<Promise>>) {
+        let mut walk = Walk {
+            scope,
+            plan,
+            done: Vec::with_capacity(plan.nodes.len()),
+            imported: Vec::new(),
+            sources: Vec::new(),
+            shaped_for: shapes(plan),
+        };
+        let mut promises = Vec::new();
+        for from in &plan.imports {
+            let maintained = traces.get_mut(&from.id).expect("a plan imports what is maintained");
+            let name = format!("Import {}", from.id.relation);
+            let (arranged, promise) = import(&mut maintained.oks, scope, &name);
+            let mut of_import = vec![promise];
+            let errors = maintained.errs.as_mut().map(|errs| {
+                let name = format!("Import errors of {}", from.id.relation);
+                let (errs, promise) = import(errs, scope, &name);
+                of_import.push(promise);
+                let as_is: RowLogic = Box::new(|error, _, emit| emit.err_row(error));
+                walk.add_source(scan(errs, &name, plan.as_of, as_is).1)
+            });
+            walk.imported.push((arranged, errors));
+            promises.push(of_import);
+        }
+        (walk, promises)
+    }
+
+    fn add_source(&mut self, errors: Rows<'s>) -> ErrorSource {
+        self.sources.push(errors);
+        self.sources.len() - 1
+    }
+
+    /// Renders a node.
+    fn node(&mut self, id: NodeId, node: &'p Node) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let name = |what: &str| format!("{what} {id}");
+        match node {
+            Node::Constant { rows } => self.constant(rows),
+            Node::Import { import } => {
+                let (arranged, errors) = &self.imported[*import];
+                let data = Data::Arranged(arranged.clone(), &self.plan.imports[*import].layout);
+                (data, errors.iter().copied().collect())
+            }
+            Node::Mfp { input, types, mfp } => {
+                let (shaper, fallible) = self.out(id);
+                let settings = &self.plan.settings;
+                let logic = |reader| row_logic(reader, mfp, settings, shaper);
+                let fallible = fallible || mfp.is_fallible();
+                self.each_row(*input, types, logic, fallible, id, &name("Mfp"))
+            }
+            Node::Arrange { input, layout } => {
+                let (rows, errors) = self.shaped(*input, id);
+                (Data::Arranged(arrange_rows(rows, &name("Arrange")), layout), errors)
+            }
+            Node::Join { left, right, mfp } => self.join(id, *left, *right, mfp),
+            Node::Reduce { input, .. } => {
+                let reduction = self.reduction(id);
+                let mut errors = self.done[*input].errors.clone();
+                let out = self.out(id);
+                let rows = reduction.render(self, *input, id, out, &mut errors);
+                (Data::Rows(rows, self.shaped_for[id]), errors)
+            }
+            Node::TopK { input, .. } => {
+                let top = self.top_k(id);
+                let (rows, mut errors) = self.shaped(*input, id);
+                let (sink, fallible) = self.sink(id);
+                let arranged = arrange_rows(rows, &name("Arrange for TopK"));
+                let (rows, errs) =
+                    window(arranged, &name("TopK"), top.first(), top.logic(sink));
+                self.note(errs, fallible, &mut errors);
+                (Data::Rows(rows, self.shaped_for[id]), errors)
+            }
+            Node::Negate { input } => {
+                let (rows, errors) = self.passed_on(*input, id);
+                (Data::Rows(rows.negate(), self.shaped_for[id]), errors)
+            }
+            Node::Threshold { input, types } => {
+                let (rows, mut errors) = self.shaped(*input, id);
+                let (sink, fallible) = self.sink(id);
+                let arranged = arrange_rows(rows, &name("Arrange for Threshold"));
+                let logic = positive_rows(types, sink);
+                let (rows, errs) = window(arranged, &name("Threshold"), None, logic);
+                self.note(errs, fallible, &mut errors);
+                (Data::Rows(rows, self.shaped_for[id]), errors)
+            }
+            Node::Union { inputs } => {
+                let (mut streams, mut errors) = (Vec::new(), BTreeSet::new());
+                for input in inputs {
+                    let (rows, of_input) = self.passed_on(*input, id);
+                    streams.push(rows);
+                    errors.extend(of_input);
+                }
+                (Data::Rows(union::union(self.scope, streams), self.shaped_for[id]), errors)
+            }
+        }
+    }
+
+    fn constant(
+        &mut self,
+        rows: &Result<Vec<(crate::repr::Row, crate::repr::Diff)>, crate::expr::error::EvalError>,
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (rows, error) = match rows {
+            Ok(rows) => (rows.as_slice(), None),
+            Err(error) => (&[][..], Some(error_row(error))),
+        };
+        let as_of = self.plan.as_of;
+        let errors = error.map(|error| {
+            let error = constant_error(self.scope, error, as_of);
+            self.add_source(error)
+        });
+        let rows = constant_rows(self.scope, rows, as_of);
+        (Data::Rows(rows, None), errors.into_iter().collect())
+    }
+
+    fn join(
+        &mut self,
+        id: NodeId,
+        left: NodeId,
+        right: NodeId,
+        mfp: &Mfp,
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (a, b) = (&self.done[left], &self.done[right]);
+        let (Data::Arranged(a_rows, a_layout), Data::Arranged(b_rows, b_layout)) =
+            (&a.data, &b.data)
+        else {
+            unreachable!("a plan joins arrangements only");
+        };
+        let (a_rows, b_rows) = (a_rows.clone(), b_rows.clone());
+        let mut errors: BTreeSet<_> = a.errors.union(&b.errors).copied().collect();
+        let (shaper, fallible) = self.out(id);
+        let logic = join_logic(
+            (RowReader::arranged(a_layout), a_layout.types.len()),
+            RowReader::arranged(b_layout),
+            mfp,
+            &self.plan.settings,
+            shaper,
+        );
+        let name = format!("Join {id}");
+        let (rows, errs) = join_rows(a_rows, b_rows, &name, self.plan.as_of, logic);
+        self.note(errs, fallible || mfp.is_fallible(), &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    /// Applies what `logic` makes of a reader to each row of a node; the result is in the shape
+    /// that `id` is to have.
+    fn each_row(
+        &mut self,
+        input: NodeId,
+        types: &[ScalarType],
+        logic: impl FnOnce(RowReader) -> RowLogic,
+        fallible: bool,
+        id: NodeId,
+        name: &str,
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (rows, errs) = match self.done[input].data.clone() {
+            Data::Rows(rows, _) => transform(rows, name, logic(RowReader::whole(types))),
+            Data::Arranged(arranged, layout) => {
+                scan(arranged, name, self.plan.as_of, logic(RowReader::arranged(layout)))
+            }
+        };
+        let mut errors = self.done[input].errors.clone();
+        self.note(errs, fallible, &mut errors);
+        (Data::Rows(rows, self.shaped_for.get(id).copied().flatten()), errors)
+    }
+
+    /// Takes note of errors, unless there can be none.
+    pub(super) fn note(
+        &mut self,
+        errs: Rows<'s>,
+        fallible: bool,
+        errors: &mut BTreeSet<ErrorSource>,
+    ) {
+        if fallible {
+            errors.insert(self.add_source(errs));
+        }
+    }
+
+    /// The rows of a node in the shape that `consumer` wants.
+    pub(super) fn shaped(
+        &mut self,
+        input: NodeId,
+        consumer: NodeId,
+    ) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
+        if let Data::Rows(rows, shape) = &self.done[input].data
+            && *shape == Some(consumer)
+        {
+            return (rows.clone(), self.done[input].errors.clone());
+        }
+        let (shaper, fallible) = self.shaper_of(consumer);
+        self.shaped_by(input, consumer, shaper, fallible)
+    }
+
+    /// The rows of a node as `shaper` makes them, where it reads the columns of `consumer`'s input.
+    pub(super) fn shaped_by(
+        &mut self,
+        input: NodeId,
+        consumer: NodeId,
+        shaper: Shaper,
+        fallible: bool,
+    ) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
+        let types = self.input_types(consumer);
+        let settings = self.plan.settings.clone();
+        let logic = |reader| reshape(reader, settings, shaper);
+        let name = format!("Shape {input} for {consumer}");
+        let (data, errors) = self.each_row(input, types, logic, fallible, usize::MAX, &name);
+        match data {
+            Data::Rows(rows, _) => (rows, errors),
+            Data::Arranged(..) => unreachable!("rows that were read are under way"),
+        }
+    }
+
+    /// The rows of a node, as they are.
+    pub(super) fn whole(&mut self, input: NodeId) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
+        let Rendered { data, errors } = &self.done[input];
+        match data.clone() {
+            Data::Rows(rows, _) => (rows, errors.clone()),
+            Data::Arranged(arranged, layout) => {
+                let settings = self.plan.settings.clone();
+                let logic = reshape(RowReader::arranged(layout), settings, whole_rows());
+                let name = format!("Scan {input}");
+                (scan(arranged, &name, self.plan.as_of, logic).0, errors.clone())
+            }
+        }
+    }
+
+    /// The rows of an input that goes on unchanged in the shape that `id` is to have.
+    fn passed_on(
+        &mut self,
+        input: NodeId,
+        id: NodeId,
+    ) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
+        match self.shaped_for[id] {
+            Some(consumer) => self.shaped(input, consumer),
+            None => self.whole(input),
+        }
+    }
+
+    /// What a node ends with, and whether that can fail.
+    fn out(&self, id: NodeId) -> (Shaper, bool) {
+        match self.shaped_for[id] {
+            Some(consumer) => self.shaper_of(consumer),
+            None => (whole_rows(), false),
+        }
+    }
+
+    fn sink(&self, id: NodeId) -> (RowSink, bool) {
+        let (shaper, fallible) = self.out(id);
+        (RowSink::new(&self.plan.settings, shaper), fallible)
+    }
+
+    /// How a consumer wants its rows, and whether making them so can fail.
+    fn shaper_of(&self, consumer: NodeId) -> (Shaper, bool) {
+        let of_layout = |layout: &Arrangement| {
+            (arranged_rows(layout), layout.key.iter().any(Expr::is_fallible))
+        };
+        match (self.plan.nodes.get(consumer), &self.plan.sink) {
+            (Some(Node::Arrange { layout, .. }), _) | (None, Sink::Arrange(layout)) => {
+                of_layout(layout)
+            }
+            (Some(Node::TopK { .. }), _) => (self.top_k(consumer).shaper(), false),
+            (Some(Node::Threshold { types, .. }), _) => (by_whole_row(types), false),
+            (Some(Node::Reduce { .. }), _) => self.reduction(consumer).shaper(),
+            _ => (whole_rows(), false),
+        }
+    }
+
+    /// The column types of what a consumer with a shape reads.
+    fn input_types(&self, consumer: NodeId) -> &'p [ScalarType] {
+        match (self.plan.nodes.get(consumer), &self.plan.sink) {
+            (Some(Node::Arrange { layout, .. }), _) | (None, Sink::Arrange(layout)) => {
+                &layout.types
+            }
+            (Some(Node::TopK { types, .. }), _)
+            | (Some(Node::Threshold { types, .. }), _)
+            | (Some(Node::Reduce { types, .. }), _) => types,
+            _ => &[],
+        }
+    }
+
+    fn top_k(&self, id: NodeId) -> TopK {
+        match &self.plan.nodes[id] {
+            Node::TopK { types, group_key, order, limit, offset, rank, .. } => TopK {
+                types: types.clone(),
+                group_key: group_key.clone(),
+                order: order.clone(),
+                limit: *limit,
+                offset: *offset,
+                rank: *rank,
+            },
+            _ => unreachable!("asked for a top-k"),
+        }
+    }
+
+    fn reduction(&self, id: NodeId) -> Reduction {
+        match &self.plan.nodes[id] {
+            Node::Reduce { key, key_types, aggregates, .. } => {
+                Reduction::new(key, key_types, aggregates)
+            }
+            _ => unreachable!("asked for a reduction"),
+        }
+    }
+
+    /// What the last node became.
+    pub(super) fn last(&self) -> (NodeId, &Data<'s, 'p>) {
+        let last = self.done.len() - 1;
+        (last, &self.done[last].data)
+    }
+
+    /// All errors of those sources; none if there can be none.
+    pub(super) fn errors(&self, of: &BTreeSet<ErrorSource>) -> Option<Rows<'s>> {
+        let streams: Vec<Rows<'s>> = of.iter().map(|i| self.sources[*i].clone()).collect();
+        (!streams.is_empty()).then(|| union::union(self.scope, streams))
+    }
+}
+
+/// For each node, the single consumer whose shape its rows are to have.
+fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
+    let count = plan.nodes.len();
+    let mut uses = vec![0usize; count];
+    plan.nodes.iter().flat_map(inputs).for_each(|input| uses[input] += 1);
+    if let Some(last) = uses.last_mut() {
+        *last += 1;
+    }
+    let mut shapes = vec![None; count];
+    let mut want = |input: NodeId, consumer: NodeId, shapes: &mut Vec<Option<NodeId>>| {
+        let able = !matches!(
+            plan.nodes[input],
+            Node::Constant { .. } | Node::Import { .. } | Node::Arrange { .. }
+        );
+        if able && uses[input] == 1 {
+            shapes[input] = Some(consumer);
+        }
+    };
+    if matches!(plan.sink, Sink::Arrange(_)) && count > 0 {
+        want(count - 1, count, &mut shapes);
+    }
+    for (id, node) in plan.nodes.iter().enumerate().rev() {
+        match node {
+            Node::Arrange { input, .. }
+            | Node::TopK { input, .. }
+            | Node::Threshold { input, .. } => want(*input, id, &mut shapes),
+            Node::Reduce { input, key, key_types, aggregates, .. } => {
+                if Reduction::new(key, key_types, aggregates).has_one_shape() {
+                    want(*input, id, &mut shapes);
+                }
+            }
+            Node::Negate { .. } | Node::Union { .. } => {
+                if let Some(consumer) = shapes[id] {
+                    inputs(node).for_each(|input| want(input, consumer, &mut shapes));
+                }
+            }
+            Node::Constant { .. }
+            | Node::Import { .. }
+            | Node::Mfp { .. }
+            | Node::Join { .. } => {}
+        }
+    }
+    shapes
+}
+
+/// The nodes that a node reads.
+fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
+    let (one, two, many): (Option<NodeId>, Option<NodeId>, &[NodeId]) = match node {
+        Node::Constant { .. } | Node::Import { .. } => (None, None, &[]),
+        Node::Mfp { input, .. }
+        | Node::Arrange { input, .. }
+        | Node::Reduce { input, .. }
+        | Node::TopK { input, .. }
+        | Node::Negate { input }
+        | Node::Threshold { input, .. } => (Some(*input), None, &[]),
+        Node::Join { left, right, .. } => (Some(*left), Some(*right), &[]),
+        Node::Union { inputs } => (None, None, inputs),
+    };
+    one.into_iter().chain(two).chain(many.iter().copied())
+}

@@ -1,0 +1,240 @@
+//! The frame of all operators that answer per key: distinct, aggregates, top-k, threshold.
+//!
+//! Time is totally ordered, so the answer of a key changes only at times at which its rows do. For
+//! each new batch and each of its keys the frame positions cursors in all older batches at that
+//! key, and lets a [`PerKey`] compute what the answer was and what it is after each of the new
+//! times; the differences go out. Nothing of the answers is kept: what was sent is computed again
+//! from the input, which is arranged anyway.
+//!
+//! Differential's reduce never yields and keeps its output in a second arrangement. This frame
+//! stops after [`FUEL`] values, between keys, and goes on when it is activated again; meanwhile the
+//! older batches are held as they were, so what arrives later does not disturb it.
+
+use std::collections::VecDeque;
+
+use differential_dataflow::AsCollection;
+use differential_dataflow::consolidation::consolidate;
+use differential_dataflow::operators::arrange::Arranged;
+use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::Antichain;
+
+use crate::dataflow::arrangement::{RowContainer, RowRef, RowUpdate, Rows, RowsByKey};
+use crate::dataflow::emit::Emit;
+use crate::repr::{Diff, Row, Timestamp};
+
+/// How many values are looked at in one activation.
+const FUEL: usize = 1 << 15;
+/// How many updates are sent at once.
+const CHUNK: usize = 1 << 10;
+
+/// Treats the keys of new batches, in order.
+pub trait PerKey<B: Navigable>: 'static {
+    /// Treats the key at which `fresh` stands, and says how much work it was.
+    ///
+    /// The cursors in `old` stand at keys not above this one.
+    fn treat(&mut self, fresh: (&B, &mut B::Cursor), old: &mut Old<B>, out: &mut Output) -> usize;
+}
+
+/// All that an arrangement held before a batch.
+pub struct Old<B: Navigable> {
+    /// The batches.
+    pub batches: Vec<B>,
+    /// A cursor in each.
+    pub cursors: Vec<B::Cursor>,
+}
+
+/// Differences that go out.
+#[derive(Default)]
+pub struct Output {
+    oks: Vec<RowUpdate>,
+    errs: Vec<(Row, Timestamp, Diff)>,
+}
+
+/// The answer for one key at one time.
+#[derive(Default)]
+pub struct Answer {
+    oks: Vec<((Row, Row), Diff)>,
+    errs: Vec<(Row, Diff)>,
+    emit: Emit,
+}
+
+impl Answer {
+    /// Takes `count` times what `make` emits.
+    #[inline]
+    pub fn add(&mut self, count: Diff, make: impl FnOnce(&mut Emit)) {
+        make(&mut self.emit);
+        self.oks.extend(self.emit.oks.drain(..).map(|row| (row, count)));
+        self.errs.extend(self.emit.errs.drain(..).map(|error| (error, count)));
+    }
+
+    /// Forgets all.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.oks.clear();
+        self.errs.clear();
+    }
+}
+
+/// Two answers in turn, and the differences between them.
+#[derive(Default)]
+pub struct Answers {
+    was: Answer,
+    is: Answer,
+    changes: Vec<((Row, Row), Diff)>,
+    error_changes: Vec<(Row, Diff)>,
+}
+
+impl Answers {
+    /// Begins a key with the answer before the first new time.
+    #[inline]
+    pub fn begin(&mut self, answer: impl FnOnce(&mut Answer)) {
+        self.was.clear();
+        answer(&mut self.was);
+    }
+
+    /// The answer from `time` on; what changed goes out.
+    #[inline]
+    pub fn next(&mut self, time: Timestamp, answer: impl FnOnce(&mut Answer), out: &mut Output) {
+        self.is.clear();
+        answer(&mut self.is);
+        if self.is.oks != self.was.oks {
+            self.changes.extend(self.was.oks.drain(..).map(|(row, diff)| (row, -diff)));
+            self.changes.extend(self.is.oks.iter().cloned());
+            consolidate(&mut self.changes);
+            out.oks.extend(self.changes.drain(..).map(|(row, diff)| (row, time, diff)));
+        }
+        if self.is.errs != self.was.errs {
+            self.error_changes.extend(self.was.errs.drain(..).map(|(row, diff)| (row, -diff)));
+            self.error_changes.extend(self.is.errs.iter().cloned());
+            consolidate(&mut self.error_changes);
+            out.errs.extend(self.error_changes.drain(..).map(|(row, diff)| (row, time, diff)));
+        }
+        std::mem::swap(&mut self.was, &mut self.is);
+    }
+}
+
+/// A batch whose keys are being treated.
+struct Job<B: Navigable> {
+    ok_capability: Capability<Timestamp>,
+    err_capability: Capability<Timestamp>,
+    fresh: B,
+    cursor: B::Cursor,
+    lower: Antichain<Timestamp>,
+    upper: Antichain<Timestamp>,
+    old: Option<Old<B>>,
+}
+
+/// Applies `logic` to each key that changes; returns rows and errors.
+pub fn per_key<'s, Tr, L>(
+    arranged: Arranged<'s, Tr>,
+    name: &str,
+    mut logic: L,
+) -> (RowsByKey<'s>, Rows<'s>)
+where
+    Tr: TraceReader<Time = Timestamp, Batch: Navigable> + 'static,
+    for<'a> BatchCursor<Tr>: Cursor<Key<'a> = RowRef<'a>, KeyContainer = RowContainer>,
+    L: PerKey<Tr::Batch>,
+{
+    let scope = arranged.stream.scope();
+    let mut trace = arranged.trace;
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let activator = scope.activator_for(builder.operator_info().address);
+    let mut input = builder.new_input(arranged.stream, Pipeline);
+    let (ok_output, ok_stream) = builder.new_output();
+    let (err_output, err_stream) = builder.new_output();
+    let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
+    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    builder.build(move |_capabilities| {
+        let mut jobs: VecDeque<Job<Tr::Batch>> = VecDeque::new();
+        let mut out = Output::default();
+        // All batches below have been received.
+        let mut upper = Antichain::from_elem(Timestamp::MIN);
+        move |_frontiers| {
+            input.for_each(|capability, spans| {
+                for span in spans.drain(..) {
+                    upper.clone_from(span.upper());
+                    let (Some(ok_capability), Some(err_capability)) =
+                        (capability.retain_least(0), capability.retain_least(1))
+                    else {
+                        continue;
+                    };
+                    let (lower, upper) = (span.lower().clone(), span.upper().clone());
+                    jobs.extend(span.inner.map(|fresh| Job {
+                        ok_capability,
+                        err_capability,
+                        cursor: fresh.cursor(),
+                        fresh,
+                        lower,
+                        upper,
+                        old: None,
+                    }));
+                }
+            });
+            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            let mut fuel = FUEL;
+            while let Some(job) = jobs.front_mut() {
+                job.load(&mut trace);
+                loop {
+                    let (more, fuel_left) = (job.run(&mut fuel, &mut logic, &mut out), fuel > 0);
+                    if !out.oks.is_empty() {
+                        ok_output.session(&job.ok_capability).give_container(&mut out.oks);
+                        out.oks.clear();
+                    }
+                    if !out.errs.is_empty() {
+                        err_output.session(&job.err_capability).give_container(&mut out.errs);
+                        out.errs.clear();
+                    }
+                    if !more {
+                        break;
+                    }
+                    if !fuel_left {
+                        activator.activate();
+                        return;
+                    }
+                }
+                trace.set_logical_compaction(job.upper.borrow());
+                trace.set_physical_compaction(job.upper.borrow());
+                jobs.pop_front();
+            }
+            trace.advance_upper(&mut upper);
+            trace.set_logical_compaction(upper.borrow());
+            trace.set_physical_compaction(upper.borrow());
+        }
+    });
+    (ok_stream.as_collection(), err_stream.as_collection())
+}
+
+impl<B: Navigable> Job<B>
+where
+    for<'a> B::Cursor: Cursor<Storage = B, Key<'a> = RowRef<'a>, KeyContainer = RowContainer>,
+{
+    /// Takes what the trace held before this batch, once.
+    fn load(&mut self, trace: &mut impl TraceReader<Time = Timestamp, Batch = B>) {
+        if self.old.is_none() {
+            let batches = trace.batches_through(self.lower.borrow());
+            let batches = batches.expect("the trace is held where the last batch ended");
+            let cursors = batches.iter().map(Navigable::cursor).collect();
+            self.old = Some(Old { batches, cursors });
+        }
+    }
+
+    /// Treats keys until there is enough to send or the fuel is spent; says whether there are
+    /// more.
+    fn run(&mut self, fuel: &mut usize, logic: &mut impl PerKey<B>, out: &mut Output) -> bool {
+        let Some(old) = self.old.as_mut() else { return false };
+        while self.cursor.key_valid(&self.fresh) {
+            if *fuel == 0 || out.oks.len() >= CHUNK {
+                return true;
+            }
+            let work = logic.treat((&self.fresh, &mut self.cursor), old, out);
+            *fuel = fuel.saturating_sub(work.max(1));
+            self.cursor.step_key(&self.fresh);
+        }
+        false
+    }
+}

@@ -1,0 +1,63 @@
+//! One logic applied to each row of a collection that is not arranged.
+//!
+//! The pendant of [`crate::dataflow::scan`] for rows under way: whatever reads, filters and shapes
+//! rows goes through here, so the operator is compiled once.
+
+use differential_dataflow::AsCollection;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::operate::FrontierInterest;
+
+use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey};
+use crate::dataflow::emit::{Emit, RowLogic};
+use crate::repr::{Diff, Row, Timestamp};
+
+/// How many updates are sent at once.
+const CHUNK: usize = 1 << 10;
+
+/// Applies `logic` to every row; returns rows and errors.
+pub fn transform<'s>(
+    rows: RowsByKey<'s>,
+    name: &str,
+    mut logic: RowLogic,
+) -> (RowsByKey<'s>, Rows<'s>) {
+    let mut builder = OperatorBuilder::new(name.to_owned(), rows.inner.scope());
+    let mut input = builder.new_input(rows.inner, Pipeline);
+    builder.set_notify_for(0, FrontierInterest::Never);
+    let (ok_output, ok_stream) = builder.new_output();
+    let (err_output, err_stream) = builder.new_output();
+    let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
+    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    builder.build(move |_capabilities| {
+        let mut emit = Emit::default();
+        let mut oks: Vec<RowUpdate> = Vec::new();
+        let mut errs: Vec<(Row, Timestamp, Diff)> = Vec::new();
+        move |_frontiers| {
+            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            input.for_each(|capability, updates| {
+                let mut session = ok_output.session(&capability);
+                for ((key, value), time, diff) in updates.drain(..) {
+                    logic(key.bytes(), value.bytes(), &mut emit);
+                    oks.extend(emit.oks.drain(..).map(|row| (row, time, diff)));
+                    errs.extend(emit.errs.drain(..).map(|error| (error, time, diff)));
+                    if oks.len() >= CHUNK {
+                        session.give_container(&mut oks);
+                        oks.clear();
+                    }
+                }
+                if !oks.is_empty() {
+                    session.give_container(&mut oks);
+                    oks.clear();
+                }
+                if !errs.is_empty() {
+                    let held = capability.retain_stamp(1);
+                    err_output.session(&held).give_container(&mut errs);
+                    errs.clear();
+                }
+            });
+        }
+    });
+    (ok_stream.as_collection(), err_stream.as_collection())
+}

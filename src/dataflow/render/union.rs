@@ -1,0 +1,21 @@
+//! All rows of several collections.
+
+use differential_dataflow::{AsCollection, VecCollection};
+use timely::dataflow::Scope;
+use timely::dataflow::operators::core::Concatenate;
+
+use crate::repr::{Diff, Timestamp};
+
+/// The rows of all these collections; there is one at least.
+pub fn union<'s, D: Clone + 'static>(
+    scope: Scope<'s, Timestamp>,
+    mut collections: Vec<VecCollection<'s, Timestamp, D, Diff>>,
+) -> VecCollection<'s, Timestamp, D, Diff> {
+    match collections.pop() {
+        Some(only) if collections.is_empty() => only,
+        last => {
+            let streams = collections.into_iter().chain(last).map(|rows| rows.inner);
+            scope.concatenate(streams).as_collection()
+        }
+    }
+}
