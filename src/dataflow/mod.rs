@@ -21,6 +21,7 @@ pub mod input;
 pub mod join;
 pub mod peek;
 mod readers;
+pub mod render;
 pub mod scan;
 pub mod subscribe;
 pub mod traces;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use differential_dataflow::batcher::merge::vec::VecMerger;
 use differential_dataflow::batcher::merge::{MergeBatcher, Sealer};
+use differential_dataflow::difference::Semigroup;
 use differential_dataflow::trace::Builder;
 use timely::container::{ContainerBuilder, PushInto};
 
@@ -20,22 +21,22 @@ pub const SORT_BLOCK: usize = 1 << 15;
 
 /// Keeps updates sorted by key, value and time until their times are complete.
 pub type RowBatcher<T = Timestamp> =
-    MergeBatcher<SortBlocks<T>, VecMerger<(Row, Row), T, Diff>, ExactSealer>;
+    MergeBatcher<SortBlocks<(Row, Row), T, Diff>, VecMerger<(Row, Row), T, Diff>, ExactSealer>;
 
 /// Cuts a stream of updates into sorted, consolidated blocks.
-pub struct SortBlocks<T: Time> {
-    pending: Vec<RowUpdate<T>>,
-    ready: VecDeque<Vec<RowUpdate<T>>>,
-    handed_out: Vec<RowUpdate<T>>,
+pub struct SortBlocks<D, T, R> {
+    pending: Vec<(D, T, R)>,
+    ready: VecDeque<Vec<(D, T, R)>>,
+    handed_out: Vec<(D, T, R)>,
 }
 
-impl<T: Time> Default for SortBlocks<T> {
+impl<D, T, R> Default for SortBlocks<D, T, R> {
     fn default() -> Self {
         SortBlocks { pending: Vec::new(), ready: VecDeque::new(), handed_out: Vec::new() }
     }
 }
 
-impl<T: Time> SortBlocks<T> {
+impl<D: Ord, T: Ord, R: Semigroup> SortBlocks<D, T, R> {
     fn sort_pending(&mut self) {
         let mut block = std::mem::take(&mut self.pending);
         sort_and_consolidate(&mut block);
@@ -46,27 +47,27 @@ impl<T: Time> SortBlocks<T> {
 }
 
 /// Sorts by data and time, and adds up the diffs of what is equal.
-fn sort_and_consolidate<T: Time>(updates: &mut Vec<RowUpdate<T>>) {
+fn sort_and_consolidate<D: Ord, T: Ord, R: Semigroup>(updates: &mut Vec<(D, T, R)>) {
     updates.sort_unstable_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
     let mut kept = 0;
     for next in 1..updates.len() {
         let (front, back) = updates.split_at_mut(next);
         let (last, update) = (&mut front[kept], &mut back[0]);
         if last.0 == update.0 && last.1 == update.1 {
-            last.2 += update.2;
+            last.2.plus_equals(&update.2);
         } else {
-            kept += usize::from(last.2 != 0);
+            kept += usize::from(!last.2.is_zero());
             updates.swap(kept, next);
         }
     }
-    if updates.get(kept).is_some_and(|last| last.2 != 0) {
+    if updates.get(kept).is_some_and(|last| !last.2.is_zero()) {
         kept += 1;
     }
     updates.truncate(kept);
 }
 
-impl<'a, T: Time> PushInto<&'a mut Vec<RowUpdate<T>>> for SortBlocks<T> {
-    fn push_into(&mut self, updates: &'a mut Vec<RowUpdate<T>>) {
+impl<'a, D: Ord, T: Ord, R: Semigroup> PushInto<&'a mut Vec<(D, T, R)>> for SortBlocks<D, T, R> {
+    fn push_into(&mut self, updates: &'a mut Vec<(D, T, R)>) {
         if self.pending.is_empty() {
             std::mem::swap(&mut self.pending, updates);
         } else {
@@ -78,8 +79,13 @@ impl<'a, T: Time> PushInto<&'a mut Vec<RowUpdate<T>>> for SortBlocks<T> {
     }
 }
 
-impl<T: Time> ContainerBuilder for SortBlocks<T> {
-    type Container = Vec<RowUpdate<T>>;
+impl<D, T, R> ContainerBuilder for SortBlocks<D, T, R>
+where
+    D: Ord + Clone + 'static,
+    T: Ord + Clone + 'static,
+    R: Semigroup + 'static,
+{
+    type Container = Vec<(D, T, R)>;
 
     fn extract(&mut self) -> Option<&mut Self::Container> {
         self.handed_out = self.ready.pop_front()?;

@@ -24,27 +24,24 @@ use super::transform::transform;
 use super::window::window;
 use super::{sink, union};
 use crate::dataflow::arrangement::{RowArranged, Rows, RowsByKey, arrange_rows};
-use crate::dataflow::built::Built;
+use crate::dataflow::built::{Built, Imports, Notify, Rendering};
 use crate::dataflow::emit::{RowLogic, error_row};
 use crate::dataflow::import::{Promise, import};
 use crate::dataflow::join::join_rows;
 use crate::dataflow::scan::scan;
 use crate::dataflow::traces::Traces;
+use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::plan::physical::{Arrangement, Dataflow, Node, NodeId, Sink};
-use crate::repr::{ScalarType, Timestamp};
+use crate::repr::settings::FormatSettings;
+use crate::repr::{Diff, Row, ScalarType, Timestamp};
 
 /// Builds a dataflow over the arrangements in `traces`.
 ///
 /// `notify` is called when a reader's sink might have something to take. All workers must build
 /// in the same order. The imports must be there: whoever sends the plan has checked that.
-pub fn build(
-    worker: &mut Worker,
-    plan: &Dataflow,
-    traces: &mut Traces,
-    notify: Box<dyn Fn()>,
-) -> Built {
+pub fn build(worker: &mut Worker, plan: &Dataflow, traces: &mut Traces, notify: Notify) -> Built {
     let name = format!("{}", plan.id);
     worker.dataflow_named(&name, |scope| {
         let (mut walk, imports) = Walk::new(scope, plan, traces);
@@ -52,12 +49,20 @@ pub fn build(
             let (data, errors) = walk.node(id, node);
             walk.done.push(Rendered { data, errors });
         }
-        Built { imports, result: sink::finish(&mut walk, notify) }
+        Built { imports: Imports(imports), result: sink::finish(&mut walk, notify) }
     })
 }
 
+/// How plans become operators.
+pub const RENDERING: Rendering = Rendering { build, row_logic: read_arrangement };
+
+/// The logic of a peek of an arrangement.
+fn read_arrangement(layout: &Arrangement, mfp: &Mfp, settings: &FormatSettings) -> RowLogic {
+    row_logic(RowReader::arranged(layout), mfp, settings, whole_rows())
+}
+
 /// A place where errors come from, in [`Walk::sources`].
-type ErrorSource = usize;
+pub(super) type ErrorSource = usize;
 
 /// What a node became.
 struct Rendered<'s, 'p> {
@@ -100,7 +105,8 @@ impl<'s, 'p> Walk<'s, 'p> {
         };
         let mut promises = Vec::new();
         for from in &plan.imports {
-            let maintained = traces.get_mut(&from.id).expect("a plan imports what is maintained");
+            let maintained =
+                traces.made_by(from.id.index).expect("a plan imports what is maintained");
             let name = format!("Import {}", from.id.relation);
             let (arranged, promise) = import(&mut maintained.oks, scope, &name);
             let mut of_import = vec![promise];
@@ -108,7 +114,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let name = format!("Import errors of {}", from.id.relation);
                 let (errs, promise) = import(errs, scope, &name);
                 of_import.push(promise);
-                let as_is: RowLogic = Box::new(|error, _, emit| emit.err_row(error));
+                let as_is: RowLogic = Box::new(|error, _, emit| emit.errs.push(Row::new(error)));
                 walk.add_source(scan(errs, &name, plan.as_of, as_is).1)
             });
             walk.imported.push((arranged, errors));
@@ -147,8 +153,8 @@ impl<'s, 'p> Walk<'s, 'p> {
             Node::Reduce { input, .. } => {
                 let reduction = self.reduction(id);
                 let mut errors = self.done[*input].errors.clone();
-                let out = self.out(id);
-                let rows = reduction.render(self, *input, id, out, &mut errors);
+                let sink = self.sink(id);
+                let rows = reduction.render(self, (*input, id), sink, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
             Node::TopK { input, .. } => {
@@ -156,8 +162,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let (rows, mut errors) = self.shaped(*input, id);
                 let (sink, fallible) = self.sink(id);
                 let arranged = arrange_rows(rows, &name("Arrange for TopK"));
-                let (rows, errs) =
-                    window(arranged, &name("TopK"), top.first(), top.logic(sink));
+                let (rows, errs) = window(arranged, &name("TopK"), top.first(), top.logic(sink));
                 self.note(errs, fallible, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
@@ -188,7 +193,7 @@ impl<'s, 'p> Walk<'s, 'p> {
 
     fn constant(
         &mut self,
-        rows: &Result<Vec<(crate::repr::Row, crate::repr::Diff)>, crate::expr::error::EvalError>,
+        rows: &Result<Vec<(Row, Diff)>, EvalError>,
     ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
         let (rows, error) = match rows {
             Ok(rows) => (rows.as_slice(), None),
@@ -315,11 +320,7 @@ impl<'s, 'p> Walk<'s, 'p> {
     }
 
     /// The rows of an input that goes on unchanged in the shape that `id` is to have.
-    fn passed_on(
-        &mut self,
-        input: NodeId,
-        id: NodeId,
-    ) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
+    fn passed_on(&mut self, input: NodeId, id: NodeId) -> (RowsByKey<'s>, BTreeSet<ErrorSource>) {
         match self.shaped_for[id] {
             Some(consumer) => self.shaped(input, consumer),
             None => self.whole(input),
@@ -384,8 +385,8 @@ impl<'s, 'p> Walk<'s, 'p> {
 
     fn reduction(&self, id: NodeId) -> Reduction {
         match &self.plan.nodes[id] {
-            Node::Reduce { key, key_types, aggregates, .. } => {
-                Reduction::new(key, key_types, aggregates)
+            Node::Reduce { key, key_types, aggregates, types, .. } => {
+                Reduction::new(key, key_types, aggregates, types)
             }
             _ => unreachable!("asked for a reduction"),
         }
@@ -395,6 +396,16 @@ impl<'s, 'p> Walk<'s, 'p> {
     pub(super) fn last(&self) -> (NodeId, &Data<'s, 'p>) {
         let last = self.done.len() - 1;
         (last, &self.done[last].data)
+    }
+
+    /// Where the errors of a node come from.
+    pub(super) fn errors_of(&self, id: NodeId) -> BTreeSet<ErrorSource> {
+        self.done[id].errors.clone()
+    }
+
+    /// Whether a node is an arrangement that others maintain.
+    pub(super) fn is_import(&self, id: NodeId) -> bool {
+        matches!(self.plan.nodes[id], Node::Import { .. })
     }
 
     /// All errors of those sources; none if there can be none.
@@ -413,7 +424,7 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
         *last += 1;
     }
     let mut shapes = vec![None; count];
-    let mut want = |input: NodeId, consumer: NodeId, shapes: &mut Vec<Option<NodeId>>| {
+    let want = |input: NodeId, consumer: NodeId, shapes: &mut Vec<Option<NodeId>>| {
         let able = !matches!(
             plan.nodes[input],
             Node::Constant { .. } | Node::Import { .. } | Node::Arrange { .. }
@@ -430,8 +441,8 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
             Node::Arrange { input, .. }
             | Node::TopK { input, .. }
             | Node::Threshold { input, .. } => want(*input, id, &mut shapes),
-            Node::Reduce { input, key, key_types, aggregates, .. } => {
-                if Reduction::new(key, key_types, aggregates).has_one_shape() {
+            Node::Reduce { input, types, key, key_types, aggregates } => {
+                if Reduction::new(key, key_types, aggregates, types).has_one_shape() {
                     want(*input, id, &mut shapes);
                 }
             }
@@ -440,10 +451,7 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
                     inputs(node).for_each(|input| want(input, consumer, &mut shapes));
                 }
             }
-            Node::Constant { .. }
-            | Node::Import { .. }
-            | Node::Mfp { .. }
-            | Node::Join { .. } => {}
+            Node::Constant { .. } | Node::Import { .. } | Node::Mfp { .. } | Node::Join { .. } => {}
         }
     }
     shapes

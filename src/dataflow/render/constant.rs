@@ -24,11 +24,7 @@ pub fn constant_rows<'s>(
 }
 
 /// An error in the place of rows, from `as_of` on.
-pub fn constant_error<'s>(
-    scope: Scope<'s, Timestamp>,
-    error: Row,
-    as_of: Timestamp,
-) -> Rows<'s> {
+pub fn constant_error<'s>(scope: Scope<'s, Timestamp>, error: Row, as_of: Timestamp) -> Rows<'s> {
     let updates = if scope.index() == 0 { vec![(error, as_of, 1)] } else { Vec::new() };
     once(scope, updates, as_of).as_collection()
 }

@@ -45,12 +45,8 @@ pub fn row_logic(
     shaper: Shaper,
 ) -> RowLogic {
     let mut reader = reader.for_mfp(mfp, 0);
-    let mut stage = Stage {
-        mfp: mfp.clone(),
-        settings: settings.clone(),
-        shaper,
-        projected: DatumVec::new(),
-    };
+    let mut stage =
+        Stage { mfp: mfp.clone(), settings: settings.clone(), shaper, projected: DatumVec::new() };
     let mut scratch = DatumVec::new();
     let mut arena = Bump::new();
     Box::new(move |key, value, emit| {
@@ -72,12 +68,8 @@ pub fn join_logic(
 ) -> JoinLogic {
     let mut left = left.for_mfp(mfp, 0);
     let mut right = right.for_mfp(mfp, arity);
-    let mut stage = Stage {
-        mfp: mfp.clone(),
-        settings: settings.clone(),
-        shaper,
-        projected: DatumVec::new(),
-    };
+    let mut stage =
+        Stage { mfp: mfp.clone(), settings: settings.clone(), shaper, projected: DatumVec::new() };
     let mut scratch = DatumVec::new();
     let mut arena = Bump::new();
     Box::new(move |key, left_value, right_value, emit| {

@@ -9,6 +9,7 @@
 //! have gone, with the row's time and count. They are united, never negated.
 
 pub mod accum;
+pub mod accumulate;
 pub mod build;
 pub mod collate;
 pub mod constant;
@@ -19,10 +20,11 @@ pub mod order;
 pub mod reduce;
 pub mod rows;
 pub mod sink;
+pub mod sums;
 pub mod threshold;
 pub mod topk;
 pub mod transform;
 pub mod union;
 pub mod window;
 
-pub use build::build;
+pub use build::{RENDERING, build};

@@ -101,7 +101,7 @@ impl RowReader {
 
     /// Appends the columns of a row to `out`.
     #[inline]
-    pub fn read<'a>(&mut self, key: &'a [u8], value: &'a [u8], out: &mut Vec<Datum<'a>>) {
+    pub fn read<'a>(&'a mut self, key: &'a [u8], value: &'a [u8], out: &mut Vec<Datum<'a>>) {
         let Some(columns) = &self.columns else {
             let end = out.len() + self.arity;
             if self.value_wanted.len() == self.arity && self.value_wanted.iter().all(|w| *w) {
@@ -196,12 +196,7 @@ pub struct RowSink {
 impl RowSink {
     /// Shapes rows by `shaper`.
     pub fn new(settings: &FormatSettings, shaper: Shaper) -> RowSink {
-        RowSink {
-            settings: settings.clone(),
-            shaper,
-            arena: Bump::new(),
-            scratch: DatumVec::new(),
-        }
+        RowSink { settings: settings.clone(), shaper, arena: Bump::new(), scratch: DatumVec::new() }
     }
 
     /// Adds `count` times the row whose datums `fill` appends, or the error that it returns.

@@ -5,14 +5,14 @@ use timely::dataflow::operators::generic::operator::empty;
 
 use super::build::{Data, Walk};
 use crate::dataflow::arrangement::{Rows, RowsByKey, arrange_rows};
-use crate::dataflow::built::BuiltSink;
+use crate::dataflow::built::{BuiltSink, Notify};
 use crate::dataflow::subscribe::{SubscribeOptions, subscribe};
 use crate::dataflow::traces::Maintained;
 use crate::plan::physical::Sink;
 use crate::repr::Row;
 
 /// Ends a dataflow.
-pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Box<dyn Fn()>) -> BuiltSink {
+pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Notify) -> BuiltSink {
     let as_of = walk.plan.as_of;
     let (last, data) = walk.last();
     match &walk.plan.sink {
@@ -35,7 +35,7 @@ pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Box<dyn Fn()>) -> BuiltSin
                 let keyed = errors.map(|error| (error, Row::EMPTY));
                 arrange_rows(keyed, "Errors of the result").trace
             });
-            BuiltSink::Arranged(Maintained::new(oks, errs, as_of))
+            BuiltSink::Arranged(Box::new(Maintained::new(oks, errs, as_of)))
         }
         Sink::Subscribe { up_to, snapshot, buffer_limit } => {
             let options = SubscribeOptions {
@@ -59,7 +59,7 @@ pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Box<dyn Fn()>) -> BuiltSin
     }
 }
 
-fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Box<dyn Fn()>) -> BuiltSink {
+fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Notify) -> BuiltSink {
     let (last, _) = walk.last();
     let (rows, errors) = walk.whole(last);
     let errors = walk.errors(&errors).unwrap_or_else(|| empty(walk.scope).as_collection());

@@ -152,7 +152,8 @@ impl PerKey<Batch> for Window {
         }
         edits.sort_unstable();
 
-        let remembered = if self.starts.is_empty() { None } else { self.starts.get(&Row::new(key.0)) };
+        let remembered =
+            if self.starts.is_empty() { None } else { self.starts.get(&Row::new(key.0)) };
         let had_start = remembered.is_some();
         let start = remembered.map(|row| RowRef(row.bytes()).min(fresh[0]));
         let mut group = Group::find(old, key, start);

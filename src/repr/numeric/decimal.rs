@@ -173,6 +173,11 @@ impl Decimal {
         self.dscale
     }
 
+    /// The integer.
+    pub fn unscaled(&self) -> BigInt {
+        self.unscaled.to_big()
+    }
+
     /// The integer and the scale, where the integer fits 128 bits.
     #[inline]
     pub fn as_small(&self) -> Option<(i128, u16)> {

@@ -1,0 +1,495 @@
+//! Grouping: DISTINCT and aggregates.
+//!
+//! A [`Reduction`] sorts the aggregates by how they are maintained. What can be added up shares
+//! one arrangement with accumulations as differences ([`super::accumulate`]); each different
+//! argument has a slot there, used by all sums, means and counts of it. Each extreme has an
+//! arrangement sorted by its argument ([`super::extreme`]). Arguments of DISTINCT aggregates are
+//! made distinct first and then added up like the others. Where a key's bytes do not tell what was
+//! written (`1.0` and `1.00` are one group), the least that was written is a further part.
+//!
+//! If only one of these parts is needed its rows are the answer, and the reduction's input can be
+//! made in its shape by whatever comes before; otherwise parts are [collated](super::collate).
+
+use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
+
+use super::accum::{Accum, AccumBytes, Place, put};
+use super::accumulate::{AccumLogic, accumulate};
+use super::build::{ErrorSource, Walk};
+use super::collate::{Finish, collate};
+use super::extreme::Extreme;
+use super::rows::{RowSink, Shaper, evaluate_all};
+use super::sums::{Kind, Part as SumPart, answer, to_int8};
+use super::threshold::is_identity;
+use super::union::union;
+use super::window::{GroupLogic, window};
+use crate::dataflow::arrangement::{RowsByKey, arrange_rows};
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::error::EvalError;
+use crate::expr::func::EvalContext;
+use crate::expr::scalar::Expr;
+use crate::plan::physical::NodeId;
+use crate::repr::key::{KeyMode, decode_key, encode_key};
+use crate::repr::scratch::DatumVec;
+use crate::repr::value::{decode_column, decode_values, encode_values};
+use crate::repr::{Datum, Row, ScalarType};
+
+/// A reduction, taken apart.
+#[derive(Clone)]
+pub struct Reduction {
+    key: Vec<Expr>,
+    key_types: Vec<ScalarType>,
+    /// Whether the key's columns can be read from the key.
+    identity: bool,
+    slots: Vec<Slot>,
+    extremes: Vec<Extreme>,
+    outputs: Vec<Out>,
+}
+
+/// Something that is summed.
+#[derive(Clone, Debug)]
+struct Slot {
+    kind: Kind,
+    arg: Expr,
+    filter: Option<Expr>,
+    /// The argument's type, where equal arguments count once.
+    distinct: Option<ScalarType>,
+}
+
+/// An aggregate of the output.
+#[derive(Clone, Copy, Debug)]
+enum Out {
+    /// The number of rows.
+    Rows,
+    /// What a slot answers.
+    Slot(usize, AggFunc),
+    /// An extreme.
+    Extreme(usize),
+}
+
+/// What is maintained by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The key as it was written; where the key tells that, only that it is there.
+    Key,
+    /// All that is added up.
+    Sums,
+    /// An extreme.
+    Extreme(usize),
+}
+
+impl Reduction {
+    /// Takes a reduction apart. `types` are those of the input's columns.
+    pub fn new(
+        key: &[Expr],
+        key_types: &[ScalarType],
+        aggregates: &[Aggregate],
+        types: &[ScalarType],
+    ) -> Reduction {
+        let mut reduction = Reduction {
+            key: key.to_vec(),
+            key_types: key_types.to_vec(),
+            identity: is_identity(key_types),
+            slots: Vec::new(),
+            extremes: Vec::new(),
+            outputs: Vec::new(),
+        };
+        // Sums first: a count of the same argument then finds their slot.
+        let mut order: Vec<usize> = (0..aggregates.len()).collect();
+        order.sort_by_key(|i| Kind::of(aggregates[*i].func) == Some(Kind::Count));
+        let mut outputs = vec![Out::Rows; aggregates.len()];
+        for i in order {
+            outputs[i] = reduction.place(&aggregates[i], types);
+        }
+        reduction.outputs = outputs;
+        reduction
+    }
+
+    /// Finds or makes the place of an aggregate.
+    fn place(&mut self, aggregate: &Aggregate, types: &[ScalarType]) -> Out {
+        let Aggregate { func, arg, distinct, filter } = aggregate;
+        if let AggFunc::Min(ty) | AggFunc::Max(ty) = *func {
+            let extreme = Extreme {
+                arg: arg.clone(),
+                ty,
+                filter: filter.clone(),
+                greatest: matches!(func, AggFunc::Max(_)),
+            };
+            let at = self.extremes.iter().position(|other| *other == extreme);
+            return Out::Extreme(at.unwrap_or_else(|| {
+                self.extremes.push(extreme);
+                self.extremes.len() - 1
+            }));
+        }
+        if *func == AggFunc::CountStar && filter.is_none() {
+            return Out::Rows;
+        }
+        let kind = Kind::of(*func).expect("all but extremes are sums");
+        let fits = |slot: &Slot| {
+            (slot.kind == kind || kind == Kind::Count)
+                && slot.arg == *arg
+                && slot.filter == *filter
+                && slot.distinct.is_some() == *distinct
+        };
+        let at = self.slots.iter().position(fits);
+        let at = at.unwrap_or_else(|| {
+            let distinct = distinct.then(|| argument_type(arg, types));
+            let (arg, filter) = (arg.clone(), filter.clone());
+            self.slots.push(Slot { kind, arg, filter, distinct });
+            self.slots.len() - 1
+        });
+        Out::Slot(at, *func)
+    }
+
+    /// What must be maintained.
+    fn parts(&self) -> Vec<Part> {
+        let sums = self.outputs.iter().any(|out| !matches!(out, Out::Extreme(_)));
+        let mut parts = Vec::new();
+        if !self.identity || self.outputs.is_empty() {
+            parts.push(Part::Key);
+        }
+        if sums {
+            parts.push(Part::Sums);
+        }
+        parts.extend((0..self.extremes.len()).map(Part::Extreme));
+        parts
+    }
+
+    /// Whether all is made of one shape of the input.
+    pub fn has_one_shape(&self) -> bool {
+        self.parts().len() == 1 && self.slots.iter().all(|slot| slot.distinct.is_none())
+    }
+
+    /// The input's shape, where there is one, and whether making it can fail.
+    pub fn shaper(&self) -> (Shaper, bool) {
+        self.part_shaper(self.parts()[0])
+    }
+
+    /// Renders the reduction `id` of `input`; its rows end in the shape of `out`.
+    pub(super) fn render<'s>(
+        &self,
+        walk: &mut Walk<'s, '_>,
+        (input, id): (NodeId, NodeId),
+        (sink, out_fallible): (RowSink, bool),
+        errors: &mut BTreeSet<ErrorSource>,
+    ) -> RowsByKey<'s> {
+        let parts = self.parts();
+        let key = self.identity.then(|| self.key_types.clone());
+        if let [part] = parts[..] {
+            let finish = Finish::Whole { sink, key };
+            return self.part(walk, (input, id), part, finish, out_fallible, errors);
+        }
+        let streams = parts.iter().enumerate().map(|(number, part)| {
+            self.part(walk, (input, id), *part, Finish::part(number), false, errors)
+        });
+        let streams: Vec<_> = streams.collect();
+        let rows = arrange_rows(union(walk.scope, streams), &format!("Arrange parts {id}"));
+        let types: Vec<_> = parts.iter().map(|part| self.part_types(*part)).collect();
+        let logic = collate(types, self.columns(&parts), key, sink);
+        let (rows, errs) = window(rows, &format!("Collate {id}"), None, logic);
+        walk.note(errs, out_fallible, errors);
+        rows
+    }
+
+    /// Renders one part.
+    fn part<'s>(
+        &self,
+        walk: &mut Walk<'s, '_>,
+        (input, id): (NodeId, NodeId),
+        part: Part,
+        finish: Finish,
+        fallible: bool,
+        errors: &mut BTreeSet<ErrorSource>,
+    ) -> RowsByKey<'s> {
+        let (rows, of_input) = if self.has_one_shape() {
+            walk.shaped(input, id)
+        } else {
+            let (shaper, fallible) = self.part_shaper(part);
+            walk.shaped_by(input, id, shaper, fallible)
+        };
+        errors.extend(of_input);
+        let (name, arrange) = (format!("Reduce {id}"), format!("Arrange for Reduce {id}"));
+        let (rows, errs) = match part {
+            Part::Key => {
+                let rows = arrange_rows(rows, &arrange);
+                window(rows, &name, Some(1), self.key_logic(finish))
+            }
+            Part::Extreme(at) => {
+                let rows = arrange_rows(rows, &arrange);
+                window(rows, &name, Some(1), extreme_logic(self.extremes[at].clone(), finish))
+            }
+            Part::Sums => {
+                let mut streams = vec![rows];
+                for slot in (0..self.slots.len()).filter(|i| self.slots[*i].distinct.is_some()) {
+                    streams.push(self.distinct_slot(walk, (input, id), slot, errors));
+                }
+                accumulate(union(walk.scope, streams), &name, self.sum_logic(finish))
+            }
+        };
+        // Sums can overflow.
+        walk.note(errs, fallible || part == Part::Sums, errors);
+        rows
+    }
+
+    /// What the distinct arguments of a slot contribute.
+    fn distinct_slot<'s>(
+        &self,
+        walk: &mut Walk<'s, '_>,
+        (input, id): (NodeId, NodeId),
+        slot: usize,
+        errors: &mut BTreeSet<ErrorSource>,
+    ) -> RowsByKey<'s> {
+        let (shaper, fallible) = self.distinct_shaper(slot);
+        let (rows, of_input) = walk.shaped_by(input, id, shaper, fallible);
+        errors.extend(of_input);
+        let rows = arrange_rows(rows, &format!("Arrange distinct {id}"));
+        window(rows, &format!("Distinct {id}"), Some(1), self.distinct_logic(slot)).0
+    }
+
+    /// The types of the datums that a part answers with.
+    fn part_types(&self, part: Part) -> Vec<ScalarType> {
+        match part {
+            Part::Key if self.identity => Vec::new(),
+            Part::Key => self.key_types.clone(),
+            Part::Extreme(at) => vec![self.extremes[at].ty],
+            Part::Sums => {
+                let sums = self.outputs.iter().filter_map(|out| match out {
+                    Out::Rows => Some(ScalarType::Int8),
+                    Out::Slot(_, func) => Some(func.output_type().scalar),
+                    Out::Extreme(_) => None,
+                });
+                sums.collect()
+            }
+        }
+    }
+
+    /// Where the columns of the answer are in the datums of all parts; the key's columns are
+    /// among them unless they are read from the key.
+    fn columns(&self, parts: &[Part]) -> Vec<usize> {
+        let starts = parts.iter().scan(0, |next, part| {
+            let start = *next;
+            *next += self.part_types(*part).len();
+            Some((*part, start))
+        });
+        let starts: Vec<(Part, usize)> = starts.collect();
+        let start =
+            |part: Part| starts.iter().find(|(p, _)| *p == part).map_or(0, |(_, start)| *start);
+        let mut columns = Vec::new();
+        if !self.identity {
+            columns.extend(0..self.key_types.len());
+        }
+        let mut next_sum = start(Part::Sums);
+        for out in &self.outputs {
+            match out {
+                Out::Rows | Out::Slot(..) => {
+                    columns.push(next_sum);
+                    next_sum += 1;
+                }
+                Out::Extreme(at) => columns.push(start(Part::Extreme(*at))),
+            }
+        }
+        columns
+    }
+
+    fn part_shaper(&self, part: Part) -> (Shaper, bool) {
+        let key_fallible = self.key.iter().any(Expr::is_fallible);
+        match part {
+            Part::Key => (self.key_shaper(), key_fallible),
+            Part::Sums => {
+                let mut slots = self.slots.iter().filter(|slot| slot.distinct.is_none());
+                (self.sum_shaper(), key_fallible || slots.any(Slot::is_fallible))
+            }
+            Part::Extreme(at) => {
+                let extreme = self.extremes[at].clone();
+                let fallible = key_fallible || extreme.is_fallible();
+                (self.shaper_with(move |datums, cx, out| extreme.put(datums, cx, out)), fallible)
+            }
+        }
+    }
+
+    /// Keys rows by group; `put` appends the value.
+    fn shaper_with(
+        &self,
+        put: impl for<'a> Fn(&[Datum<'a>], &EvalContext<'a>, &mut Vec<u8>) -> Result<(), EvalError>
+        + 'static,
+    ) -> Shaper {
+        let (exprs, types) = (self.key.clone(), self.key_types.clone());
+        let mut scratch = DatumVec::new();
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        Box::new(move |datums, cx, emit| {
+            key.clear();
+            value.clear();
+            let mut parts = scratch.borrow();
+            let made = evaluate_all(&exprs, datums, cx, &mut parts).and_then(|()| {
+                encode_key(KeyMode::NullSafe, &types, &parts, &mut key);
+                put(datums, cx, &mut value)
+            });
+            match made {
+                Ok(()) => emit.ok(Row::new(&key), Row::new(&value)),
+                Err(error) => emit.err(&error),
+            }
+        })
+    }
+
+    /// The value is the key as it was written, where the key does not tell.
+    fn key_shaper(&self) -> Shaper {
+        let (identity, exprs) = (self.identity, self.key.clone());
+        self.shaper_with(move |datums, cx, out| {
+            if !identity {
+                let mut written = Vec::new();
+                evaluate_all(&exprs, datums, cx, &mut written)?;
+                encode_values(&written, out);
+            }
+            Ok(())
+        })
+    }
+
+    fn key_logic(&self, mut finish: Finish) -> GroupLogic {
+        let (identity, types) = (self.identity, self.key_types.clone());
+        Box::new(move |key, rows, answer| {
+            if let Some((written, _)) = rows.iter().find(|(_, count)| *count > 0) {
+                finish.put(key, answer, |_, datums| {
+                    if !identity {
+                        decode_values(&types, written.0, datums);
+                    }
+                    Ok(())
+                });
+            }
+        })
+    }
+
+    /// The value is what the row contributes.
+    fn sum_shaper(&self) -> Shaper {
+        let slots = self.slots.clone();
+        self.shaper_with(move |datums, cx, out| {
+            let mut bytes = AccumBytes::new();
+            put(&mut bytes, Place::ROWS, 1);
+            for (i, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.distinct.is_none()) {
+                if let Some(datum) = slot.argument(datums, cx)? {
+                    slot.kind.contribute(i as u32, &datum, &mut bytes);
+                }
+            }
+            out.extend_from_slice(&bytes);
+            Ok(())
+        })
+    }
+
+    fn sum_logic(&self, mut finish: Finish) -> AccumLogic {
+        let (outputs, slots) = (self.outputs.clone(), self.slots.clone());
+        Box::new(move |key, accum: &Accum, to| {
+            let parts: SmallVec<[SumPart; 12]> = accum.places().collect();
+            let rows = parts.first().filter(|(place, _)| *place == Place::ROWS);
+            let Some(rows) = rows.map(|(_, count)| *count).filter(|count| *count > 0) else {
+                return;
+            };
+            finish.put(key, to, |arena, datums| {
+                for out in &outputs {
+                    match *out {
+                        Out::Rows => datums.push(to_int8(rows)?),
+                        Out::Slot(at, func) => {
+                            let start = parts.partition_point(|(p, _)| (p.slot as usize) < at);
+                            let end = parts.partition_point(|(p, _)| (p.slot as usize) <= at);
+                            let kind = slots[at].kind;
+                            datums.push(answer(func, kind, &parts[start..end], arena)?);
+                        }
+                        Out::Extreme(_) => {}
+                    }
+                }
+                Ok(())
+            });
+        })
+    }
+
+    /// Keys rows by group and argument. The value says how long the group's key is, and what was
+    /// written of the argument where its key does not tell.
+    fn distinct_shaper(&self, at: usize) -> (Shaper, bool) {
+        let (slot, exprs, types) =
+            (self.slots[at].clone(), self.key.clone(), self.key_types.clone());
+        let fallible = slot.is_fallible() || exprs.iter().any(Expr::is_fallible);
+        let ty = slot.distinct.expect("asked for a distinct slot");
+        let mut scratch = DatumVec::new();
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let shaper: Shaper = Box::new(move |datums, cx, emit| {
+            let mut parts = scratch.borrow();
+            let arg = match evaluate_all(&exprs, datums, cx, &mut parts)
+                .and_then(|()| slot.argument(datums, cx))
+            {
+                Ok(Some(arg)) => arg,
+                Ok(None) => return,
+                Err(error) => return emit.err(&error),
+            };
+            key.clear();
+            encode_key(KeyMode::NullSafe, &types, &parts, &mut key);
+            value.clear();
+            value.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            encode_key(KeyMode::Strict, &[ty], &[arg], &mut key);
+            if !ty.key_is_identity() {
+                encode_values(&[arg], &mut value);
+            }
+            emit.ok(Row::new(&key), Row::new(&value));
+        });
+        (shaper, fallible)
+    }
+
+    fn distinct_logic(&self, at: usize) -> GroupLogic {
+        let slot = self.slots[at].clone();
+        let ty = slot.distinct.expect("asked for a distinct slot");
+        let mut scratch = DatumVec::new();
+        Box::new(move |key, rows, answer| {
+            let Some((value, _)) = rows.iter().find(|(_, count)| *count > 0) else { return };
+            let (length, written) =
+                value.0.split_first_chunk::<4>().expect("a value begins with a length");
+            let (group, arg) = key.split_at(u32::from_le_bytes(*length) as usize);
+            let mut datums = scratch.borrow();
+            if ty.key_is_identity() {
+                decode_key(KeyMode::Strict, &[ty], arg, &mut datums);
+            } else {
+                datums.push(decode_column(&[ty], 0, written));
+            }
+            let mut bytes = AccumBytes::new();
+            slot.kind.contribute(at as u32, &datums[0], &mut bytes);
+            answer.add(1, |emit| emit.ok(Row::new(group), Row::new(&bytes)));
+        })
+    }
+}
+
+impl Slot {
+    /// The argument of a row; none where it does not take part or is NULL.
+    #[inline]
+    fn argument<'a>(
+        &'a self,
+        datums: &[Datum<'a>],
+        cx: &EvalContext<'a>,
+    ) -> Result<Option<Datum<'a>>, EvalError> {
+        if let Some(filter) = &self.filter
+            && filter.eval(datums, cx)? != Datum::Bool(true)
+        {
+            return Ok(None);
+        }
+        Ok(Some(self.arg.eval(datums, cx)?).filter(|datum| !datum.is_null()))
+    }
+
+    fn is_fallible(&self) -> bool {
+        self.arg.is_fallible() || self.filter.as_ref().is_some_and(Expr::is_fallible)
+    }
+}
+
+/// The answer of an extreme is its first value.
+fn extreme_logic(extreme: Extreme, mut finish: Finish) -> GroupLogic {
+    Box::new(move |key, rows, answer| {
+        if let Some((value, _)) = rows.iter().find(|(_, count)| *count > 0) {
+            finish.put(key, answer, |arena, datums| {
+                extreme.get(value.0, arena, datums);
+                Ok(())
+            });
+        }
+    })
+}
+
+/// The type of an argument.
+fn argument_type(arg: &Expr, types: &[ScalarType]) -> ScalarType {
+    use crate::repr::ColumnType;
+    let columns: Vec<ColumnType> = types.iter().map(|ty| ColumnType::nullable(*ty)).collect();
+    arg.typ(&columns).scalar
+}
