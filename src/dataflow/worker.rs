@@ -76,6 +76,11 @@ impl Mailbox {
 }
 
 impl Workers {
+    /// Starts so many workers.
+    pub fn start(count: usize, respond: Respond) -> Result<Workers> {
+        Workers::start_with(count, super::render::RENDERING, respond)
+    }
+
     /// Starts so many workers, which build dataflows as `rendering` does.
     pub fn start_with(count: usize, rendering: Rendering, respond: Respond) -> Result<Workers> {
         abort_on_worker_panic();
