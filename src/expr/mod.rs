@@ -14,3 +14,6 @@ pub mod func;
 pub mod functions;
 pub mod mfp;
 pub mod scalar;
+
+#[cfg(test)]
+mod tests;

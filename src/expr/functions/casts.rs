@@ -3,12 +3,19 @@
 use std::sync::OnceLock;
 
 use crate::expr::cast::CastDef;
-use crate::expr::functions::{number_casts, numeric_casts, string_casts, text_casts};
+use crate::expr::functions::{
+    modifier_casts, number_casts, numeric_casts, string_casts, text_casts,
+};
 use crate::repr::ScalarType;
 
 /// The tables; where two have the same pair of types, the earlier counts.
-static TABLES: &[&[CastDef]] =
-    &[number_casts::CASTS, numeric_casts::CASTS, string_casts::CASTS, text_casts::CASTS];
+static TABLES: &[&[CastDef]] = &[
+    number_casts::CASTS,
+    numeric_casts::CASTS,
+    string_casts::CASTS,
+    modifier_casts::CASTS,
+    text_casts::CASTS,
+];
 
 const TYPES: usize = ScalarType::ALL.len();
 

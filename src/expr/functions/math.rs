@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS 
 type Answer = Result<f64, EvalError>;
 
 /// π/180.
-const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+pub(super) const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
 
 unsafe extern "C" {
     // The C library's, for PostgreSQL's last digit: Rust has its own, which round otherwise.
@@ -127,14 +127,9 @@ fn hyperbolic_inverse_tangent(a: f64) -> Answer {
     }
 }
 
-fn sign(a: f64) -> Answer {
-    Ok(if a > 0.0 {
-        1.0
-    } else if a < 0.0 {
-        -1.0
-    } else {
-        0.0
-    })
+/// −1, 0 or 1; 0 for NaN, too.
+fn sign(a: f64) -> f64 {
+    f64::from(i8::from(a > 0.0) - i8::from(a < 0.0))
 }
 
 /// Which of `count` equal buckets between two bounds a value falls into.
@@ -199,7 +194,10 @@ const FUNCTIONS: &[FuncDef] = &[
     total!(2308 "ceil" f64::ceil),
     total!(2320 "ceiling" f64::ceil),
     total!(2309 "floor" f64::floor),
-    unary!(2310 "sign" sign).total(),
+    FuncDef::new(2310, "sign", &[Float8], Float8, |args, _| {
+        Ok(Datum::Float8(sign(float8(args[0]))))
+    })
+    .total(),
     unary!(230 "dsqrt" square_root),
     unary!(1344 "sqrt" square_root),
     total!(231 "dcbrt" f64::cbrt),

@@ -1,10 +1,10 @@
 //! Where the families are listed, and the indexes over them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
-use crate::expr::functions::{boolean, comparison, float, integer, math, numeric, text};
+use crate::expr::functions::{boolean, comparison, degrees, float, integer, math, numeric, text};
 
 /// The functions and operators of one file.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ static FAMILIES: &[&Family] = &[
     &integer::FAMILY,
     &float::FAMILY,
     &math::FAMILY,
+    &degrees::FAMILY,
     &numeric::FAMILY,
     &text::FAMILY,
 ];
@@ -78,6 +79,12 @@ pub fn operator_of(oid: u32) -> Option<&'static OperatorDef> {
 /// The functions of that name.
 pub(super) fn named(name: &str) -> &'static [&'static FuncDef] {
     index().by_name.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Whether PostgreSQL has a function of that name.
+pub(super) fn is_postgresqls(name: &str) -> bool {
+    static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    NAMES.get_or_init(|| include_str!("postgresql_names.txt").lines().collect()).contains(name)
 }
 
 /// The operators of that spelling.

@@ -50,8 +50,11 @@ pub enum ResolveError {
 
 /// Finds the function of a name that fits arguments best.
 pub fn resolve_function(name: &str, args: &[Untyped]) -> Result<Resolved, ResolveError> {
-    let candidates = registry::named(name).iter().filter_map(|f| Candidate::new(f, args.len()));
-    choose(candidates.collect(), args, None)
+    let named = registry::named(name);
+    if named.is_empty() && registry::is_postgresqls(name) {
+        return Err(ResolveError::Unsupported);
+    }
+    choose(named.iter().filter_map(|f| Candidate::new(f, args.len())).collect(), args, None)
 }
 
 /// Finds the operator of a spelling that fits operands best; `left` is `None` where it is prefix.

@@ -1,5 +1,6 @@
 //! Text.
 
+use bumpalo::Bump;
 use bumpalo::collections::String as ArenaString;
 
 use crate::expr::func::{FuncDef, OperatorDef};
@@ -10,6 +11,23 @@ use crate::repr::ScalarType::*;
 
 /// Functions and operators of text.
 pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS };
+
+/// Maps each character for itself, as C libraries do: what would become several characters stays.
+fn map_chars<'a, I: Iterator<Item = char>>(
+    value: &str,
+    map: fn(char) -> I,
+    arena: &'a Bump,
+) -> &'a str {
+    let mut mapped = ArenaString::with_capacity_in(value.len(), arena);
+    mapped.extend(value.chars().map(|c| {
+        let mut to = map(c);
+        match (to.next(), to.next()) {
+            (Some(one), None) => one,
+            _ => c,
+        }
+    }));
+    mapped.into_bump_str()
+}
 
 const FUNCTIONS: &[FuncDef] = &[
     FuncDef::new(1258, "textcat", &[Text, Text], Text, |args, cx| {
@@ -29,11 +47,11 @@ const FUNCTIONS: &[FuncDef] = &[
     })
     .total(),
     FuncDef::new(871, "upper", &[Text], Text, |args, cx| {
-        Ok(Datum::Text(cx.arena.alloc_str(&text(args[0]).to_uppercase())))
+        Ok(Datum::Text(map_chars(text(args[0]), |c| c.to_uppercase(), cx.arena)))
     })
     .total(),
     FuncDef::new(870, "lower", &[Text], Text, |args, cx| {
-        Ok(Datum::Text(cx.arena.alloc_str(&text(args[0]).to_lowercase())))
+        Ok(Datum::Text(map_chars(text(args[0]), |c| c.to_lowercase(), cx.arena)))
     })
     .total(),
 ];

@@ -17,6 +17,11 @@ const SECOND: i32 = 1 << 12;
 const FULL_RANGE: i32 = 0x7fff;
 const FULL_PRECISION: i32 = 0xffff;
 
+/// The interval with what a type of that modifier lets it keep.
+pub fn interval_with_typmod(interval: Interval, typmod: i32) -> Result<Interval> {
+    IntervalTypmod::new(typmod).apply(interval)
+}
+
 /// What a type lets an interval keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IntervalTypmod {

@@ -54,6 +54,7 @@ pub use interval_math::{
     justify_days, justify_hours, justify_interval,
 };
 pub use interval_parse::parse_interval;
+pub use interval_typmod::interval_with_typmod;
 pub use make::{
     Clock, MadeIn, YearMonthDay, make_date, make_interval, make_time, make_timestamp,
     make_timestamptz, timestamptz_from_epoch,
