@@ -10,5 +10,6 @@ pub mod optimizer;
 pub mod plan;
 pub mod repr;
 pub mod session;
+pub mod sql;
 
 pub mod storage;

@@ -1,0 +1,134 @@
+//! Aggregates and windows, gathered while the expressions around them are bound.
+//!
+//! Such a call has no value before its query is grouped. Until then it stands in the expression as
+//! a column whose number is above all real ones: [`AGGREGATES`] plus the number of the call, or
+//! [`WINDOWS`] plus it. [`super::grouping`] puts the real columns in their place.
+
+use sqlparser::ast;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::functions;
+use crate::expr::scalar::Expr;
+use crate::repr::ColumnType;
+use crate::sql::bind::call::Arguments;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::relation::Typed;
+use crate::sql::bind::window::WindowCall;
+
+/// The column that stands for the first aggregate.
+pub const AGGREGATES: usize = 1 << 40;
+
+/// The column that stands for the first window.
+pub const WINDOWS: usize = 1 << 41;
+
+/// The aggregates and windows of a query.
+#[derive(Default)]
+pub struct Calls {
+    /// The aggregates; equal ones once.
+    pub aggregates: Vec<Aggregate>,
+    /// The windows.
+    pub windows: Vec<WindowCall>,
+    /// `WINDOW name AS (…)`.
+    pub named: Vec<(String, ast::WindowSpec)>,
+    /// Where columns were used outside aggregates.
+    uses: Vec<(usize, Option<u32>)>,
+}
+
+impl Calls {
+    /// Notes a column that was used outside aggregates.
+    pub fn note_use(&mut self, column: usize, position: Option<u32>) {
+        self.uses.push((column, position));
+    }
+
+    /// Where a column was first used outside aggregates.
+    pub fn first_use(&self, column: usize) -> Option<u32> {
+        self.uses.iter().find(|(c, _)| *c == column).and_then(|(_, position)| *position)
+    }
+
+    /// The number of an aggregate.
+    fn add(&mut self, aggregate: Aggregate) -> usize {
+        let known = self.aggregates.iter().position(|other| *other == aggregate);
+        known.unwrap_or_else(|| {
+            self.aggregates.push(aggregate);
+            self.aggregates.len() - 1
+        })
+    }
+}
+
+impl Binder<'_, '_> {
+    /// A call of an aggregate.
+    pub fn aggregate(
+        &mut self,
+        name: &str,
+        function: &ast::Function,
+        args: &Arguments<'_>,
+        position: Option<u32>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Typed> {
+        if cx.calls.is_none() {
+            return Err(not_allowed(cx.clause).at(position));
+        }
+        if !function.within_group.is_empty() {
+            return Err(Error::unsupported(
+                format!("{name} WITHIN GROUP"),
+                "Compute it in the client.",
+            )
+            .at(position));
+        }
+        let mut inner = ExprContext::plain(cx.scope, Clause::Aggregate);
+        let bound = if args.star {
+            vec![]
+        } else if args.exprs.is_empty() && name == "count" {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "count(*) must be used to call a parameterless aggregate function",
+            )
+            .at(position));
+        } else {
+            let exprs = args.exprs.iter();
+            exprs.map(|arg| self.expr(arg, &mut inner)).collect::<Result<Vec<_>>>()?
+        };
+        // The order in which an aggregate sees its rows decides nothing that is here.
+        for order in args.order_by {
+            self.expr(&order.expr, &mut inner)?;
+        }
+        let types: Vec<_> = bound.iter().map(|arg| arg.scalar(self)).collect();
+        let resolved = functions::resolve_aggregate(name, &types)
+            .map_err(|e| e.of_function(name, &types).at(position))?;
+        let arg = match bound.into_iter().next() {
+            None => Expr::bool(true),
+            Some(arg) => match resolved.ty {
+                None => self.settle(arg)?.expr,
+                Some(ty) => {
+                    let typed = self.give_type(arg, ColumnType::nullable(ty))?;
+                    match resolved.cast {
+                        Some(cast) => typed.expr.cast(cast, ty, false),
+                        None => typed.expr,
+                    }
+                }
+            },
+        };
+        let filter = match &function.filter {
+            None => None,
+            Some(filter) => {
+                let mut inner = ExprContext::plain(cx.scope, Clause::Filter);
+                Some(self.predicate(filter, &mut inner)?.expr)
+            }
+        };
+        let aggregate = Aggregate { func: resolved.func, arg, distinct: args.distinct, filter };
+        let ty = aggregate.func.output_type();
+        let calls = cx.calls.as_mut().expect("looked at above");
+        Ok(Typed::column(AGGREGATES + calls.add(aggregate), ty))
+    }
+}
+
+/// The error of an aggregate where there may be none.
+fn not_allowed(clause: Clause) -> Error {
+    let message = match clause {
+        Clause::Aggregate => "aggregate function calls cannot be nested".to_owned(),
+        clause => format!("aggregate functions are not allowed in {}", clause.name()),
+    };
+    Error::new(SqlState::GROUPING_ERROR, message)
+}

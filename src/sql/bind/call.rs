@@ -1,0 +1,191 @@
+//! Calls of functions.
+
+use sqlparser::ast;
+use sqlparser::ast::Spanned;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::functions::aggregates::is_aggregate;
+use crate::expr::scalar::Expr;
+use crate::sql::bind::clock;
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::ExprContext;
+use crate::sql::bind::relation::Typed;
+
+/// PostgreSQL's functions that return sets.
+const SETS: [&str; 18] = [
+    "generate_series",
+    "generate_subscripts",
+    "unnest",
+    "jsonb_array_elements",
+    "jsonb_array_elements_text",
+    "jsonb_each",
+    "jsonb_each_text",
+    "jsonb_object_keys",
+    "jsonb_populate_recordset",
+    "jsonb_to_recordset",
+    "json_array_elements",
+    "json_each",
+    "regexp_matches",
+    "regexp_split_to_table",
+    "string_to_table",
+    "pg_get_keywords",
+    "jsonb_path_query",
+    "json_object_keys",
+];
+
+/// What stands between the parentheses of a call.
+pub struct Arguments<'a> {
+    /// The arguments.
+    pub exprs: Vec<&'a ast::Expr>,
+    /// `(*)`.
+    pub star: bool,
+    /// `DISTINCT`.
+    pub distinct: bool,
+    /// `ORDER BY`.
+    pub order_by: &'a [ast::OrderByExpr],
+}
+
+/// The parts of what stands between the parentheses.
+fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
+    let mut found = Arguments { exprs: vec![], star: false, distinct: false, order_by: &[] };
+    let list = match args {
+        ast::FunctionArguments::None => return Ok(found),
+        ast::FunctionArguments::Subquery(_) => {
+            return Err(Error::unsupported(
+                "a subquery in an expression",
+                "Put the subquery into FROM and join with it.",
+            ));
+        }
+        ast::FunctionArguments::List(list) => list,
+    };
+    found.distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+    for arg in &list.args {
+        match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => found.exprs.push(expr),
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => found.star = true,
+            ast::FunctionArg::Unnamed(_) => {
+                return Err(Error::unsupported(
+                    "a reference to a whole row",
+                    "Name the columns, or write count(*).",
+                ));
+            }
+            ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
+                return Err(Error::unsupported(
+                    "a named argument",
+                    "Give the arguments in their order, without names.",
+                ));
+            }
+        }
+    }
+    for clause in &list.clauses {
+        match clause {
+            ast::FunctionArgumentClause::OrderBy(order) => found.order_by = order,
+            other => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("syntax error at or near \"{other}\""),
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Binder<'_, '_> {
+    /// A call.
+    pub fn function_call(
+        &mut self,
+        function: &ast::Function,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.position(function.name.span());
+        let (qualified, name) = self.function_name(&function.name).map_err(|e| e.at(position))?;
+        let args = arguments(&function.args).map_err(|e| e.at(position))?;
+        if let Some(over) = &function.over {
+            return self.window(&name, function, &args, over, position, cx).map(Bound::from);
+        }
+        if is_aggregate(&name) {
+            return self.aggregate(&name, function, &args, position, cx).map(Bound::from);
+        }
+        plain_only(&name, function, &args).map_err(|e| e.at(position))?;
+        let precision = clock::precision(&function.args);
+        if precision.is_none() == args.exprs.is_empty()
+            && let Some(time) = self.time_function(&name, precision, position)?
+        {
+            return Ok(time);
+        }
+        let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
+        if !qualified && let Some(special) = self.special_call(&name, &bound, position)? {
+            return Ok(special.into());
+        }
+        if let Some(answer) = self.session_function(&name, &bound, position)? {
+            return Ok(answer);
+        }
+        if SETS.contains(&name.as_str()) {
+            return Err(Error::unsupported(
+                format!("the set-returning function {name}"),
+                "Write the rows out with VALUES, or keep them in a table.",
+            )
+            .at(position));
+        }
+        let call = self.function(&name, bound, position)?;
+        self.refuse_volatile(&call, &name).map_err(|e| e.at(position))?;
+        Ok(call.into())
+    }
+
+    /// Calls that are syntax rather than functions.
+    fn special_call(
+        &mut self,
+        name: &str,
+        args: &[Bound],
+        position: Option<u32>,
+    ) -> Result<Option<Typed>> {
+        match name {
+            "coalesce" => self.coalesce(args.to_vec(), position).map(Some),
+            "nullif" => self.nullif(args.to_vec(), position).map(Some),
+            "greatest" | "least" => self.extreme(name, args.to_vec(), position).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn refuse_volatile(&self, call: &Typed, name: &str) -> Result<()> {
+        match &call.expr {
+            Expr::Call { func, .. }
+                if func.volatility == crate::expr::func::Volatility::Volatile =>
+            {
+                self.refuse_maintained(
+                    &format!("volatile function {name}"),
+                    "Compute the value when the row is written, and store it.",
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses what only aggregates and windows may have.
+fn plain_only(name: &str, function: &ast::Function, args: &Arguments<'_>) -> Result<()> {
+    let wrong = |what: &str| {
+        Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("{what} specified, but {name} is not an aggregate function"),
+        ))
+    };
+    if args.star {
+        return wrong(&format!("{name}(*)"));
+    }
+    if args.distinct {
+        return wrong("DISTINCT");
+    }
+    if !function.within_group.is_empty() {
+        return wrong("WITHIN GROUP");
+    }
+    if !args.order_by.is_empty() {
+        return wrong("ORDER BY");
+    }
+    if function.filter.is_some() {
+        return wrong("FILTER");
+    }
+    Ok(())
+}

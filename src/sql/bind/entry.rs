@@ -1,0 +1,204 @@
+//! The door: statements, and the stored texts of objects.
+
+use sqlparser::ast;
+use sqlparser::tokenizer::Span;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::plan::relation::Relation;
+use crate::plan::statement;
+use crate::plan::statement::Statement;
+use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
+use crate::sql::bind::context::{BindContext, Binder};
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::query::{OutputColumn, Query};
+use crate::sql::bind::relation::Typed;
+use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::parse::ast as syntax;
+use crate::sql::parse::position::Lines;
+use crate::sql::parse::{ParsedStatement, parse};
+
+/// Binds a statement.
+///
+/// Errors: PostgreSQL's, with positions in the string that the statement was parsed from; 0A000
+/// where Weir does not have something.
+pub fn bind(statement: &ParsedStatement, cx: &mut BindContext<'_>) -> Result<Statement> {
+    let mut binder = Binder::new(cx, statement.lines.clone());
+    let bound = binder.statement(statement.ast())?;
+    binder.check_parameters()?;
+    Ok(bound)
+}
+
+/// Binds the stored text of a view.
+pub fn bind_view_text(text: &str, cx: &mut BindContext<'_>) -> Result<(Relation, RelationDesc)> {
+    let parsed = query_of(text)?;
+    let mut binder = Binder::new(cx, parsed.lines.clone());
+    binder.maintained = true;
+    let syntax::Statement::Select(select) = parsed.ast() else {
+        return Err(Error::internal("the text of a view is not a query"));
+    };
+    let (plan, columns) = binder.subquery(&select.query)?;
+    Ok((plan.relation, describe(&columns)))
+}
+
+/// Binds the stored text of an expression over the columns of a relation (a default over none,
+/// the key of an index).
+pub fn bind_scalar_text(
+    text: &str,
+    columns: &RelationDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    let parsed = query_of(&format!("SELECT {text}"))?;
+    let mut binder = Binder::new(cx, Lines::default());
+    let scope = scope_of(columns);
+    let syntax::Statement::Select(select) = parsed.ast() else {
+        return Err(Error::internal("the text of an expression is none"));
+    };
+    let ast::SetExpr::Select(select) = &*select.query.body else {
+        return Err(Error::internal("the text of an expression is none"));
+    };
+    let [ast::SelectItem::UnnamedExpr(expr)] = select.projection.as_slice() else {
+        return Err(Error::internal("the text of an expression is not one expression"));
+    };
+    let mut cx = ExprContext::plain(&scope, Clause::Default);
+    Ok(binder.typed_expr(expr, &mut cx)?.expr)
+}
+
+/// The one statement of a text that Weir wrote itself.
+pub(super) fn query_of(text: &str) -> Result<ParsedStatement> {
+    let mut parsed = parse(text)?;
+    match parsed.len() {
+        1 => Ok(parsed.remove(0)),
+        _ => Err(Error::internal("a stored text is not one statement")),
+    }
+}
+
+/// The columns of a relation as a scope of one table without a name.
+fn scope_of(desc: &RelationDesc) -> Scope {
+    let columns = desc.columns.iter().enumerate();
+    let columns = columns.map(|(index, column)| Column {
+        name: column.name.clone(),
+        ty: column.ty,
+        index,
+        table: None,
+    });
+    Scope::of_table(Table {
+        name: String::new(),
+        schema: None,
+        hidden: None,
+        id: None,
+        columns: columns.collect(),
+        primary_key: None,
+    })
+}
+
+/// Names and types as a client sees them.
+pub fn describe(columns: &[OutputColumn]) -> RelationDesc {
+    let columns = columns
+        .iter()
+        .map(|column| ColumnDesc { name: column.name.clone(), ty: column.ty })
+        .collect();
+    RelationDesc { columns, keys: vec![] }
+}
+
+impl Binder<'_, '_> {
+    /// Any statement.
+    pub fn statement(&mut self, statement: &syntax::Statement) -> Result<Statement> {
+        match statement {
+            syntax::Statement::Empty => Ok(Statement::Empty),
+            syntax::Statement::Select(select) => self.select_statement(select),
+            syntax::Statement::Subscribe(subscribe) => self.subscribe(subscribe),
+            syntax::Statement::Explain(stage, explained) => {
+                let statement = Box::new(self.statement(explained)?);
+                Ok(Statement::Explain(statement::Explain { stage: *stage, statement }))
+            }
+            syntax::Statement::Sql(statement) => Err(unsupported(statement)),
+        }
+    }
+
+    fn select_statement(&mut self, select: &syntax::Select) -> Result<Statement> {
+        let query = self.query(&select.query, false)?;
+        let as_of = self.time(select.as_of.as_ref())?;
+        Ok(Statement::Select(finished(query, as_of)))
+    }
+
+    fn subscribe(&mut self, subscribe: &syntax::Subscribe) -> Result<Statement> {
+        self.maintained = true;
+        let (plan, columns) = self.subquery(&subscribe.query)?;
+        self.maintained = false;
+        Ok(Statement::Subscribe(statement::Subscribe {
+            relation: plan.relation,
+            desc: describe(&columns),
+            snapshot: subscribe.snapshot,
+            progress: subscribe.progress,
+            as_of: self.time(subscribe.as_of.as_ref())?,
+            up_to: self.time(subscribe.up_to.as_ref())?,
+        }))
+    }
+
+    /// A time: nanoseconds as a number, otherwise a timestamptz.
+    fn time(&mut self, expr: Option<&ast::Expr>) -> Result<Option<Expr>> {
+        let Some(expr) = expr else { return Ok(None) };
+        let scope = Scope::default();
+        let mut cx = ExprContext::plain(&scope, Clause::Time);
+        let position = self.expr_position(expr);
+        let bound = self.expr(expr, &mut cx)?;
+        let wanted = match bound.scalar(self) {
+            Some(ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8) => ScalarType::Int8,
+            _ => ScalarType::TimestampTz,
+        };
+        let found = bound.scalar(self);
+        let Some(Typed { mut expr, .. }) = self.implicit(bound, ColumnType::nullable(wanted))?
+        else {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "a time must be type bigint or timestamp with time zone, not type {}",
+                    found.map_or("unknown", ScalarType::display_name)
+                ),
+            )
+            .at(position));
+        };
+        expr.fold(self.cx.settings);
+        Ok(Some(expr))
+    }
+
+    /// Fails where a parameter never got a type.
+    fn check_parameters(&self) -> Result<()> {
+        match self.cx.param_types.iter().position(Option::is_none) {
+            None => Ok(()),
+            Some(index) => Err(Error::new(
+                SqlState::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", index + 1),
+            )),
+        }
+    }
+
+    /// The position of the first of a statement's own tokens.
+    pub fn span_position(&self, span: Span) -> Option<u32> {
+        self.position(span)
+    }
+}
+
+/// A query whose rows go out.
+pub fn finished(query: Query, as_of: Option<Expr>) -> statement::Select {
+    let width = query.columns.len();
+    statement::Select {
+        relation: query.plan.relation,
+        desc: describe(&query.columns),
+        finishing: statement::Finishing {
+            order_by: query.order,
+            limit: query.limit,
+            offset: query.offset,
+            project: (0..width).collect(),
+        },
+        as_of,
+    }
+}
+
+/// What is not a statement of ours yet.
+fn unsupported(statement: &ast::Statement) -> Error {
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    Error::unsupported(words.join(" "), "The README lists the statements that there are.")
+}

@@ -1,0 +1,138 @@
+//! From expressions over a query's input to expressions over its groups.
+//!
+//! What equals a grouping expression is that column of the grouped relation, what stands for an
+//! aggregate is its column, and any other column of the input is an error (42803) unless the
+//! grouping columns hold its table's primary key: then it is added to the key, which changes
+//! nothing about the groups.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::scalar::Expr;
+use crate::repr::{Datum, ScalarType};
+use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::scope::Scope;
+
+/// The grouping of a query.
+pub struct Grouping<'a> {
+    /// The names of the input, for messages and for keys.
+    scope: &'a Scope,
+    /// Where columns were used.
+    calls: &'a Calls,
+    /// The grouping expressions, then the columns that depend on them.
+    group: Vec<Typed>,
+    /// The position of each grouping expression.
+    index: BTreeMap<usize, usize>,
+}
+
+impl<'a> Grouping<'a> {
+    /// A grouping by these expressions.
+    pub fn new(scope: &'a Scope, calls: &'a Calls, group: Vec<Typed>) -> Grouping<'a> {
+        let mut grouping = Grouping { scope, calls, group, index: BTreeMap::new() };
+        for (i, typed) in grouping.group.iter().enumerate() {
+            if let Expr::Column(column) = typed.expr {
+                grouping.index.entry(column).or_insert(i);
+            }
+        }
+        grouping
+    }
+
+    /// Takes in what an expression needs beside the grouping expressions. Errors: 42803.
+    pub fn admit(&mut self, expr: &Expr) -> Result<()> {
+        if self.position(expr).is_some() {
+            return Ok(());
+        }
+        match expr {
+            Expr::Column(column) if *column < AGGREGATES => self.admit_column(*column),
+            _ => {
+                let mut result = Ok(());
+                expr.for_each_child(&mut |child| {
+                    if result.is_ok() {
+                        result = crate::sql::stack::level(|| self.admit(child));
+                    }
+                });
+                result
+            }
+        }
+    }
+
+    fn admit_column(&mut self, column: usize) -> Result<()> {
+        let table = self.scope.tables.iter().find(|table| {
+            table.columns.iter().any(|c| c.index == column)
+                && table
+                    .primary_key
+                    .as_ref()
+                    .is_some_and(|key| key.iter().all(|c| self.index.contains_key(c)))
+        });
+        let found = table.and_then(|t| t.columns.iter().find(|c| c.index == column));
+        let Some(found) = found else {
+            return Err(Error::new(
+                SqlState::GROUPING_ERROR,
+                format!(
+                    "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate \
+                     function",
+                    self.scope.describe(column)
+                ),
+            )
+            .at(self.calls.first_use(column)));
+        };
+        self.index.insert(column, self.group.len());
+        self.group.push(Typed::column(column, found.ty));
+        Ok(())
+    }
+
+    fn position(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Column(column) => self.index.get(column).copied(),
+            _ => self.group.iter().position(|typed| typed.expr == *expr),
+        }
+    }
+
+    /// Rewrites an admitted expression.
+    pub fn rewrite(&self, expr: &mut Expr) {
+        if let Some(position) = self.position(expr) {
+            *expr = Expr::Column(position);
+            return;
+        }
+        if let Expr::Column(column) = expr {
+            if (AGGREGATES..WINDOWS).contains(column) {
+                *column = self.group.len() + (*column - AGGREGATES);
+            }
+            return;
+        }
+        expr.for_each_child_mut(&mut |child| crate::sql::stack::level(|| self.rewrite(child)));
+    }
+
+    /// The grouping expressions with what was admitted beside them.
+    pub fn into_group(self) -> Vec<Typed> {
+        self.group
+    }
+}
+
+/// What an aggregate over no rows is.
+fn over_nothing(aggregate: &Aggregate) -> Typed {
+    match aggregate.func {
+        AggFunc::CountStar | AggFunc::Count => Typed::literal(Datum::Int8(0), ScalarType::Int8),
+        func => Typed::null(func.output_type()),
+    }
+}
+
+impl Binder<'_, '_> {
+    /// The groups of a plan. Without grouping expressions there is one group, also of no rows.
+    pub fn reduced(&mut self, plan: Plan, group: Vec<Typed>, aggregates: Vec<Aggregate>) -> Plan {
+        if !group.is_empty() {
+            return plan.reduce(group, aggregates);
+        }
+        let defaults: Vec<Typed> = aggregates.iter().map(over_nothing).collect();
+        let reduced = plan.reduce(group, aggregates);
+        let id = self.fresh_let();
+        reduced.shared(id, |one| {
+            // The row of defaults is there exactly where the row of aggregates is not.
+            let absent = Plan::unit().union(one.clone().project(vec![]).negate());
+            one.union(absent.map(defaults))
+        })
+    }
+}

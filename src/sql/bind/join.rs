@@ -1,0 +1,209 @@
+//! Joins.
+//!
+//! An outer join is its inner join and, with NULLs, the rows of the kept side that are in none of
+//! the pairs. They are found by counting, so that it holds for multisets, NULL keys and any
+//! condition: a row that occurs *m* times and has *k* partners occurs *m·k* times in the inner
+//! join; *m − m·k* is positive exactly if *k* is 0, and then it is *m*. The rows are compared byte
+//! for byte there, so rows that are equal in SQL but not the same (1.0 and 1.00) are not mixed up.
+//!
+//! Where the condition is nothing but equalities between the sides (and filters on one of them
+//! that cannot fail), the rows with a partner are those whose key is among the other side's keys:
+//! a join with each key once, which leaves shared arrangements usable.
+
+use crate::expr::functions;
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{Equivalence, Relation};
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::relation::{Plan, Typed};
+
+/// Which sides' rows stay without a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Neither's.
+    Inner,
+    /// The left one's.
+    Left,
+    /// The right one's.
+    Right,
+    /// Both.
+    Full,
+}
+
+/// A join condition, taken apart.
+#[derive(Default)]
+struct Condition {
+    /// Equalities: the left side's expression, the right side's over its own columns.
+    keys: Vec<(Typed, Typed)>,
+    /// Conjuncts over the left side that cannot fail.
+    left: Vec<Expr>,
+    /// Conjuncts over the right side that cannot fail, over its own columns.
+    right: Vec<Expr>,
+    /// The rest.
+    rest: Vec<Expr>,
+}
+
+impl Condition {
+    /// Takes a condition over both sides' columns apart.
+    fn of(predicate: Option<Expr>, left: &Plan, right: &Plan) -> Condition {
+        let arity = left.arity();
+        let mut condition = Condition::default();
+        for conjunct in predicate.into_iter().flat_map(Expr::into_conjuncts) {
+            if let Some(key) = equality(&conjunct, left, right) {
+                condition.keys.push(key);
+                continue;
+            }
+            let columns = conjunct.columns();
+            let safe = !conjunct.is_fallible() && !conjunct.is_volatile() && !columns.is_empty();
+            if safe && columns.iter().all(|&column| column < arity) {
+                condition.left.push(conjunct);
+            } else if safe && columns.iter().all(|&column| column >= arity) {
+                condition.right.push(shifted(conjunct, arity));
+            } else {
+                condition.rest.push(conjunct);
+            }
+        }
+        condition
+    }
+}
+
+/// The expression over the right side's own columns.
+fn shifted(mut expr: Expr, by: usize) -> Expr {
+    expr.map_columns(|column| column - by);
+    expr
+}
+
+/// The two sides of an equality between them.
+fn equality(conjunct: &Expr, left: &Plan, right: &Plan) -> Option<(Typed, Typed)> {
+    let Expr::Call { func, args } = conjunct else { return None };
+    let ([a, b], [x, y]) = (args.as_slice(), func.args) else { return None };
+    let is_equality = functions::operator_of(func.oid).is_some_and(|op| op.symbol == "=");
+    if !is_equality || x != y || conjunct.is_fallible() || conjunct.is_volatile() {
+        return None;
+    }
+    let arity = left.arity();
+    let (in_a, in_b) = (a.columns(), b.columns());
+    if in_a.is_empty() || in_b.is_empty() {
+        return None;
+    }
+    let is_left =
+        |columns: &std::collections::BTreeSet<usize>| columns.iter().all(|&column| column < arity);
+    let is_right =
+        |columns: &std::collections::BTreeSet<usize>| columns.iter().all(|&column| column >= arity);
+    let (l, r) = if is_left(&in_a) && is_right(&in_b) {
+        (a, b)
+    } else if is_left(&in_b) && is_right(&in_a) {
+        (b, a)
+    } else {
+        return None;
+    };
+    let r = shifted(r.clone(), arity);
+    let (lt, rt) = (l.typ(&left.types), r.typ(&right.types));
+    Some((Typed { expr: l.clone(), ty: lt }, Typed { expr: r, ty: rt }))
+}
+
+/// The pairs of rows that meet a condition.
+fn inner(left: Plan, right: Plan, condition: Condition) -> Plan {
+    let left = left.filter(condition.left);
+    let right = right.filter(condition.right);
+    let arity = left.arity();
+    let mut plan = left.cross(right);
+    if let Relation::Join { equivalences, .. } = &mut plan.relation {
+        equivalences.extend(condition.keys.into_iter().map(|(l, mut r)| {
+            r.expr.map_columns(|column| column + arity);
+            Equivalence { exprs: vec![l.expr, r.expr], null_safe: false }
+        }));
+    }
+    plan.filter(condition.rest)
+}
+
+/// NULL for each column of a plan.
+fn nulls(types: &[crate::repr::ColumnType]) -> Vec<Typed> {
+    types.iter().map(|&ty| Typed::null(ty)).collect()
+}
+
+/// The rows of `kept` that `pairs` (over these columns of it) leaves out.
+fn unmatched(kept: Plan, pairs: Plan, columns: std::ops::Range<usize>) -> Plan {
+    kept.union(pairs.project(columns.collect()).negate()).threshold()
+}
+
+impl Binder<'_, '_> {
+    /// The join of two plans on a condition over the columns of both.
+    pub fn join_plans(
+        &mut self,
+        kind: JoinKind,
+        left: Plan,
+        right: Plan,
+        predicate: Option<Expr>,
+    ) -> Plan {
+        let (l, r) = (left.arity(), right.arity());
+        match kind {
+            JoinKind::Inner => {
+                let condition = Condition::of(predicate, &left, &right);
+                inner(left, right, condition)
+            }
+            JoinKind::Left => self.left_join(left, right, predicate),
+            JoinKind::Right => {
+                let swapped = predicate.map(|mut predicate| {
+                    predicate.map_columns(|c| if c < l { c + r } else { c - l });
+                    predicate
+                });
+                let plan = self.left_join(right, left, swapped);
+                plan.project((r..r + l).chain(0..r).collect())
+            }
+            JoinKind::Full => self.full_join(left, right, predicate),
+        }
+    }
+
+    fn left_join(&mut self, left: Plan, right: Plan, predicate: Option<Expr>) -> Plan {
+        let condition = Condition::of(predicate, &left, &right);
+        let by_key = condition.rest.is_empty() && !condition.keys.is_empty();
+        let (kept_id, other_id, pairs_id) = (self.fresh_let(), self.fresh_let(), self.fresh_let());
+        let arity = left.arity();
+        let missing = nulls(&right.types);
+        if !by_key {
+            return left.shared(kept_id, |kept| {
+                inner(kept.clone(), right, condition).shared(pairs_id, |pairs| {
+                    let alone = unmatched(kept, pairs.clone(), 0..arity);
+                    pairs.union(alone.map(missing))
+                })
+            });
+        }
+        left.shared(kept_id, |kept| {
+            right.shared(other_id, |other| {
+                let keys = condition.keys.iter().map(|(_, r)| r.clone()).collect();
+                let keys = other.clone().filter(condition.right.clone()).reduce(keys, vec![]);
+                let partnered = Condition {
+                    keys: condition
+                        .keys
+                        .iter()
+                        .enumerate()
+                        .map(|(i, (l, r))| (l.clone(), Typed::column(i, r.ty)))
+                        .collect(),
+                    left: condition.left.clone(),
+                    ..Condition::default()
+                };
+                let partnered = inner(kept.clone(), keys, partnered);
+                let partnered = partnered.project((0..arity).collect());
+                let alone = kept.clone().union(partnered.negate());
+                inner(kept, other, condition).union(alone.map(missing))
+            })
+        })
+    }
+
+    fn full_join(&mut self, left: Plan, right: Plan, predicate: Option<Expr>) -> Plan {
+        let condition = Condition::of(predicate, &left, &right);
+        let ids = [self.fresh_let(), self.fresh_let(), self.fresh_let()];
+        let (l, r) = (left.arity(), right.arity());
+        let (no_left, no_right) = (nulls(&left.types), nulls(&right.types));
+        left.shared(ids[0], |left| {
+            right.shared(ids[1], |right| {
+                inner(left.clone(), right.clone(), condition).shared(ids[2], |pairs| {
+                    let left_alone = unmatched(left, pairs.clone(), 0..l).map(no_right);
+                    let right_alone = unmatched(right, pairs.clone(), l..l + r).map(no_left);
+                    let right_alone = right_alone.project((r..r + l).chain(0..r).collect());
+                    pairs.union(left_alone).union(right_alone)
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! Syntax trees to plans.
+//!
+//! [`entry`] is the door. A [`context::Binder`] lives for one statement; [`query`], [`select`],
+//! [`from`], [`join`], [`aggregate`] and [`window`] bind relations, [`expr`] and its neighbours
+//! bind scalars in a [`scope::Scope`], [`coerce`] and [`resolve`] settle types as PostgreSQL's
+//! rules have it.
+
+mod aggregate;
+mod call;
+mod clock;
+mod coerce;
+pub mod context;
+mod entry;
+mod expr;
+mod figure;
+mod from;
+mod grouping;
+mod join;
+mod literal;
+mod name;
+mod operator;
+mod order;
+mod output;
+mod query;
+mod relation;
+mod resolve;
+mod scope;
+mod select;
+mod setop;
+mod special;
+mod types;
+mod values;
+mod view;
+mod window;
+
+pub use context::BindContext;
+pub use entry::{bind, bind_scalar_text, bind_view_text};

@@ -1,0 +1,357 @@
+//! Operators, and the predicates that are made of them.
+
+use sqlparser::ast;
+use sqlparser::ast::{BinaryOperator, UnaryOperator};
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::repr::{ColumnType, ScalarType};
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::ExprContext;
+use crate::sql::bind::relation::Typed;
+
+/// A junction or a test of booleans: a boolean that is NULL where an operand may be.
+fn boolean(expr: Expr, nullable: bool) -> Typed {
+    Typed { expr, ty: ColumnType { nullable, ..ColumnType::nullable(ScalarType::Bool) } }
+}
+
+/// The negation.
+pub fn not(typed: Typed) -> Typed {
+    boolean(typed.expr.not(), typed.ty.nullable)
+}
+
+/// The conjunction.
+pub fn all(parts: Vec<Typed>) -> Typed {
+    let nullable = parts.iter().any(|part| part.ty.nullable);
+    boolean(Expr::and(parts.into_iter().map(|part| part.expr).collect()), nullable)
+}
+
+/// The disjunction.
+pub fn any(parts: Vec<Typed>) -> Typed {
+    let nullable = parts.iter().any(|part| part.ty.nullable);
+    boolean(Expr::or(parts.into_iter().map(|part| part.expr).collect()), nullable)
+}
+
+impl Binder<'_, '_> {
+    /// A prefix operator.
+    pub fn unary(
+        &mut self,
+        op: &UnaryOperator,
+        operand: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.expr_position(operand);
+        // The sign belongs to the number, so that -2147483648 is an integer.
+        if let (UnaryOperator::Minus, ast::Expr::Value(value)) = (op, operand)
+            && let ast::Value::Number(digits, _) = &value.value
+        {
+            return self.number(&format!("-{digits}"), position).map(Bound::from);
+        }
+        let bound = self.expr(operand, cx)?;
+        if *op == UnaryOperator::Not {
+            return Ok(not(self.condition(bound, "NOT", position)?).into());
+        }
+        self.operator(&op.to_string(), None, bound, position).map(Bound::from)
+    }
+
+    /// An infix operator.
+    pub fn binary(
+        &mut self,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        match op {
+            BinaryOperator::And | BinaryOperator::Or => self.junction(left, op, right, cx),
+            BinaryOperator::Overlaps => Err(Error::unsupported(
+                "OVERLAPS",
+                "Compare the ends: a.start < b.end AND b.start < a.end.",
+            )),
+            _ => {
+                let symbol = symbol(op);
+                if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
+                    return self.rows(a, &symbol, b, cx).map(Bound::from);
+                }
+                let position = self.expr_position(left);
+                let left = self.expr(left, cx)?;
+                let right = self.expr(right, cx)?;
+                self.operator(&symbol, Some(left), right, position).map(Bound::from)
+            }
+        }
+    }
+
+    /// A chain of AND, or of OR: flat, however long it is.
+    fn junction(
+        &mut self,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let mut operands = vec![right];
+        let mut rest = left;
+        while let ast::Expr::BinaryOp { left, op: inner, right } = rest {
+            if inner != op {
+                break;
+            }
+            operands.push(right);
+            rest = left;
+        }
+        operands.push(rest);
+        let word = if *op == BinaryOperator::And { "AND" } else { "OR" };
+        let mut parts = vec![];
+        for operand in operands.into_iter().rev() {
+            let bound = self.expr(operand, cx)?;
+            parts.push(self.condition(bound, word, self.expr_position(operand))?);
+        }
+        Ok(if *op == BinaryOperator::And { all(parts) } else { any(parts) }.into())
+    }
+
+    /// `(a, b) = (c, d)` and the other comparisons, column by column.
+    fn rows(
+        &mut self,
+        left: &[ast::Expr],
+        symbol: &str,
+        right: &[ast::Expr],
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Typed> {
+        if left.len() != right.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "unequal number of entries in row expressions",
+            )
+            .at(left.first().and_then(|e| self.expr_position(e))));
+        }
+        let mut pairs = vec![];
+        for (a, b) in left.iter().zip(right) {
+            let position = self.expr_position(a);
+            pairs.push((self.expr(a, cx)?, self.expr(b, cx)?, position));
+        }
+        let mut compare = |symbol: &str, pair: &(Bound, Bound, Option<u32>)| {
+            self.operator(symbol, Some(pair.0.clone()), pair.1.clone(), pair.2)
+        };
+        match symbol {
+            "=" => Ok(all(pairs.iter().map(|p| compare("=", p)).collect::<Result<_>>()?)),
+            "<>" => Ok(any(pairs.iter().map(|p| compare("<>", p)).collect::<Result<_>>()?)),
+            "<" | "<=" | ">" | ">=" => {
+                // a < c OR (a = c AND (b < d OR …)), the last one with the operator itself.
+                let strict = &symbol[..1];
+                let mut pairs = pairs.iter().rev();
+                let Some(last) = pairs.next() else { return Ok(Typed::boolean(true)) };
+                let mut result = compare(symbol, last)?;
+                for pair in pairs {
+                    let equal = compare("=", pair)?;
+                    result = any(vec![compare(strict, pair)?, all(vec![equal, result])]);
+                }
+                Ok(result)
+            }
+            _ => Err(Error::unsupported(
+                format!("operator {symbol} between rows"),
+                "Compare the columns one by one.",
+            )),
+        }
+    }
+
+    /// `IS [NOT] NULL`.
+    pub fn is_null(
+        &mut self,
+        operand: &ast::Expr,
+        negated: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let typed = self.typed_expr(operand, cx)?;
+        let test = boolean(typed.expr.is_null(), false);
+        Ok(if negated { not(test) } else { test }.into())
+    }
+
+    /// `IS [NOT] TRUE` and `IS [NOT] FALSE`: the operand with NULL replaced, perhaps negated.
+    pub fn is_truth(
+        &mut self,
+        operand: &ast::Expr,
+        test: &str,
+        for_null: bool,
+        negated: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let bound = self.expr(operand, cx)?;
+        let typed = self.condition(bound, test, self.expr_position(operand))?;
+        let filled = match typed.ty.nullable {
+            true => Expr::Coalesce(vec![typed.expr, Expr::bool(for_null)]),
+            false => typed.expr,
+        };
+        let filled = boolean(filled, false);
+        Ok(if negated { not(filled) } else { filled }.into())
+    }
+
+    /// `IS [NOT] UNKNOWN`.
+    pub fn is_unknown(
+        &mut self,
+        operand: &ast::Expr,
+        test: &str,
+        negated: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let bound = self.expr(operand, cx)?;
+        let typed = self.condition(bound, test, self.expr_position(operand))?;
+        let is_null = boolean(typed.expr.is_null(), false);
+        Ok(if negated { not(is_null) } else { is_null }.into())
+    }
+
+    /// `IS [NOT] DISTINCT FROM`.
+    pub fn distinct_from(
+        &mut self,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        negated: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.expr_position(left);
+        let left = self.expr(left, cx)?;
+        let right = self.expr(right, cx)?;
+        let equal = self.operator("=", Some(left.clone()), right.clone(), position)?;
+        let left = self.settle(left)?;
+        let right = self.settle(right)?;
+        let same = if left.ty.nullable || right.ty.nullable {
+            // Both sides NULL, or an equality that is not unknown.
+            let both = vec![left.expr.is_null(), right.expr.is_null()];
+            let known = Expr::Coalesce(vec![equal.expr, Expr::bool(false)]);
+            boolean(Expr::or(vec![Expr::and(both), known]), false)
+        } else {
+            equal
+        };
+        Ok(if negated { same } else { not(same) }.into())
+    }
+
+    /// `IN (a, b, …)`.
+    pub fn in_list(
+        &mut self,
+        operand: &ast::Expr,
+        list: &[ast::Expr],
+        negated: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let parts = if let ast::Expr::Tuple(left) = operand {
+            let mut parts = vec![];
+            for item in list {
+                let ast::Expr::Tuple(right) = item else {
+                    return Err(Error::new(
+                        SqlState::SYNTAX_ERROR,
+                        "unequal number of entries in row expressions",
+                    )
+                    .at(self.expr_position(item)));
+                };
+                parts.push(self.rows(left, "=", right, cx)?);
+            }
+            parts
+        } else {
+            let position = self.expr_position(operand);
+            let left = self.expr(operand, cx)?;
+            let mut parts = vec![];
+            for item in list {
+                let right = self.expr(item, cx)?;
+                parts.push(self.operator("=", Some(left.clone()), right, position)?);
+            }
+            parts
+        };
+        let found = any(parts);
+        Ok(if negated { not(found) } else { found }.into())
+    }
+
+    /// `op ANY (ARRAY[…])` and `op ALL (ARRAY[…])`.
+    pub fn any_of(
+        &mut self,
+        operand: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+        every: bool,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let mut list = right;
+        while let ast::Expr::Nested(inner) = list {
+            list = inner;
+        }
+        let ast::Expr::Array(array) = list else {
+            return Err(Error::unsupported(
+                "ANY or ALL of anything but ARRAY[…]",
+                "Write the values out, or join with a relation that holds them.",
+            )
+            .at(self.expr_position(right)));
+        };
+        let position = self.expr_position(operand);
+        let left = self.expr(operand, cx)?;
+        let mut parts = vec![];
+        for item in &array.elem {
+            let item = self.expr(item, cx)?;
+            parts.push(self.operator(&symbol(op), Some(left.clone()), item, position)?);
+        }
+        Ok(if every { all(parts) } else { any(parts) }.into())
+    }
+
+    /// `BETWEEN low AND high`.
+    pub fn between(
+        &mut self,
+        operand: &ast::Expr,
+        negated: bool,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.expr_position(operand);
+        let operand = self.expr(operand, cx)?;
+        let low = self.expr(low, cx)?;
+        let high = self.expr(high, cx)?;
+        let (from, to) = if negated { ("<", ">") } else { (">=", "<=") };
+        let from = self.operator(from, Some(operand.clone()), low, position)?;
+        let to = self.operator(to, Some(operand), high, position)?;
+        Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) }.into())
+    }
+
+    /// `LIKE` and `ILIKE`.
+    pub fn like(
+        &mut self,
+        operand: &ast::Expr,
+        symbol: &str,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.expr_position(operand);
+        let operand = self.expr(operand, cx)?;
+        let mut pattern = self.expr(pattern, cx)?;
+        if let Some(escape) = escape {
+            let escape = self.expr(escape, cx)?;
+            pattern = self.function("like_escape", vec![pattern, escape], position)?.into();
+        }
+        self.operator(symbol, Some(operand), pattern, position).map(Bound::from)
+    }
+
+    /// `SIMILAR TO`.
+    pub fn similar(
+        &mut self,
+        operand: &ast::Expr,
+        negated: bool,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.expr_position(operand);
+        let operand = self.expr(operand, cx)?;
+        let mut args = vec![self.expr(pattern, cx)?];
+        if let Some(escape) = escape {
+            args.push(self.expr(escape, cx)?);
+        }
+        let regex = self.function("similar_to_escape", args, position)?;
+        let symbol = if negated { "!~" } else { "~" };
+        self.operator(symbol, Some(operand), regex.into(), position).map(Bound::from)
+    }
+}
+
+/// How an operator is spelled in `pg_operator`.
+fn symbol(op: &BinaryOperator) -> String {
+    match op {
+        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    }
+}

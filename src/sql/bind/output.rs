@@ -1,0 +1,118 @@
+//! The select list.
+
+use sqlparser::ast;
+use sqlparser::ast::Spanned;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::sql::bind::aggregate::Calls;
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::relation::Typed;
+use crate::sql::bind::scope::{Column, Scope};
+use crate::sql::bind::{figure, name};
+
+/// A column of the select list.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// Its value over the query's input.
+    pub value: Bound,
+}
+
+impl Binder<'_, '_> {
+    /// The columns of a select list.
+    pub fn select_list(
+        &mut self,
+        items: &[ast::SelectItem],
+        scope: &Scope,
+        calls: &mut Calls,
+        clause: Clause,
+    ) -> Result<Vec<Output>> {
+        let mut outputs = vec![];
+        for item in items {
+            match item {
+                ast::SelectItem::UnnamedExpr(expr) => {
+                    let mut cx = ExprContext { scope, clause, calls: Some(&mut *calls) };
+                    let value = self.expr(expr, &mut cx)?;
+                    outputs.push(Output { name: figure::column_name(expr), value });
+                }
+                ast::SelectItem::ExprWithAlias { expr, alias } => {
+                    let mut cx = ExprContext { scope, clause, calls: Some(&mut *calls) };
+                    let value = self.expr(expr, &mut cx)?;
+                    outputs.push(Output { name: name::ident(alias), value });
+                }
+                ast::SelectItem::Wildcard(options) => {
+                    let position = self.position(item.span());
+                    refuse_options(options).map_err(|e| e.at(position))?;
+                    if scope.tables.is_empty() {
+                        return Err(Error::new(
+                            SqlState::SYNTAX_ERROR,
+                            "SELECT * with no tables specified is not valid",
+                        )
+                        .at(position));
+                    }
+                    expand(&scope.visible, position, calls, &mut outputs);
+                }
+                ast::SelectItem::QualifiedWildcard(kind, options) => {
+                    let position = self.position(item.span());
+                    refuse_options(options).map_err(|e| e.at(position))?;
+                    let columns = self.wildcard(kind, scope).map_err(|e| e.at(position))?;
+                    expand(columns, position, calls, &mut outputs);
+                }
+                ast::SelectItem::ExprWithAliases { .. } => {
+                    return Err(Error::new(
+                        SqlState::SYNTAX_ERROR,
+                        "syntax error in the select list",
+                    )
+                    .at(self.position(item.span())));
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The columns of `t.*`.
+    fn wildcard<'s>(
+        &self,
+        kind: &ast::SelectItemQualifiedWildcardKind,
+        scope: &'s Scope,
+    ) -> Result<&'s [Column]> {
+        let ast::SelectItemQualifiedWildcardKind::ObjectName(object) = kind else {
+            return Err(Error::unsupported(
+                "the expansion of a composite value",
+                "Name the columns.",
+            ));
+        };
+        let qualified = self.qualified(object)?;
+        let schema = qualified.schema.as_deref();
+        match scope.table(schema, &qualified.name) {
+            Some(table) => Ok(&table.columns),
+            None => Err(scope.missing_table(schema, &qualified.name)),
+        }
+    }
+}
+
+fn expand(columns: &[Column], position: Option<u32>, calls: &mut Calls, outputs: &mut Vec<Output>) {
+    for column in columns {
+        calls.note_use(column.index, position);
+        let value = Typed { expr: Expr::Column(column.index), ty: column.ty }.into();
+        outputs.push(Output { name: column.name.clone(), value });
+    }
+}
+
+/// Refuses `* EXCEPT (…)` and what else other dialects have.
+fn refuse_options(options: &ast::WildcardAdditionalOptions) -> Result<()> {
+    let plain = options.opt_ilike.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_except.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none()
+        && options.opt_alias.is_none();
+    if plain {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error after \"*\""))
+}

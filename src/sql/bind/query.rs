@@ -1,0 +1,318 @@
+//! Queries: WITH, the body, ORDER BY, LIMIT.
+
+use sqlparser::ast;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{ColumnOrder, Relation};
+use crate::repr::{ColumnType, Datum};
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::name;
+use crate::sql::bind::order;
+use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::scope::Scope;
+
+/// A column of a query's result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type; text where it has none of its own.
+    pub ty: ColumnType,
+    /// The literal that it is in every row, where that has not been given a type: it takes the
+    /// type of what it is united with or inserted into.
+    pub literal: Option<Option<String>>,
+}
+
+/// A bound query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The rows. Behind the result's columns there may be others, to order by.
+    pub plan: Plan,
+    /// The result's columns, the first ones of the plan.
+    pub columns: Vec<OutputColumn>,
+    /// The order of the rows.
+    pub order: Vec<ColumnOrder>,
+    /// LIMIT, an int8.
+    pub limit: Option<Expr>,
+    /// OFFSET, an int8.
+    pub offset: Option<Expr>,
+}
+
+/// A common table expression that is visible.
+#[derive(Clone, Debug)]
+pub struct Cte {
+    /// Its binding in the plan; none while it is being bound itself.
+    pub id: Option<u64>,
+    /// Its columns.
+    pub columns: Vec<OutputColumn>,
+    /// Whether it was read.
+    pub used: bool,
+}
+
+impl Query {
+    /// A query of these rows and columns.
+    pub fn of(plan: Plan, columns: Vec<OutputColumn>) -> Query {
+        Query { plan, columns, order: vec![], limit: None, offset: None }
+    }
+}
+
+impl Binder<'_, '_> {
+    /// A query whose rows go out or are read by another, which decides what becomes of its order.
+    ///
+    /// `keep_literals`: columns that are literals may still be given a type.
+    pub fn query(&mut self, query: &ast::Query, keep_literals: bool) -> Result<Query> {
+        self.deeper(|binder| binder.query_here(query, keep_literals))
+    }
+
+    fn query_here(&mut self, query: &ast::Query, keep_literals: bool) -> Result<Query> {
+        refuse_foreign(query)?;
+        if !query.locks.is_empty() {
+            return Err(Error::unsupported(
+                "FOR UPDATE",
+                "Transactions are serializable without it: leave it out.",
+            ));
+        }
+        let names = match &query.with {
+            Some(with) => self.with(with)?,
+            None => vec![],
+        };
+        let bound = self.query_body(query, keep_literals);
+        let mut ended = vec![];
+        for (cte_name, plan) in names.into_iter().rev() {
+            let cte = self.ctes.get_mut(&cte_name).and_then(Vec::pop);
+            ended.push((cte, plan));
+        }
+        let mut bound = bound?;
+        for (cte, plan) in ended {
+            if let Some(Cte { id: Some(id), used: true, .. }) = cte {
+                let (value, body) = (Box::new(plan.relation), Box::new(bound.plan.relation));
+                bound.plan.relation = Relation::Let { id, value, body };
+            }
+        }
+        Ok(bound)
+    }
+
+    fn query_body(&mut self, query: &ast::Query, keep_literals: bool) -> Result<Query> {
+        let items = order::items(query.order_by.as_ref())?;
+        let mut bound = match &*query.body {
+            ast::SetExpr::Select(select) => self.select(select, items, keep_literals)?,
+            body => {
+                let mut bound = self.set_expr(body, keep_literals)?;
+                self.order_by_output(&mut bound, items)?;
+                bound
+            }
+        };
+        let (limit, offset) = self.limits(query)?;
+        // The rows that an inner query leaves over are counted before those of this one.
+        if (limit.is_some() || offset.is_some() || !items.is_empty())
+            && (bound.limit.is_some() || bound.offset.is_some())
+        {
+            let order = bound.order.clone();
+            bound = self.cut(bound)?;
+            bound.order = order;
+        }
+        bound.limit = limit.or(bound.limit);
+        bound.offset = offset.or(bound.offset);
+        Ok(bound)
+    }
+
+    /// Binds the expressions of WITH and makes them visible; answers their names and plans.
+    fn with(&mut self, with: &ast::With) -> Result<Vec<(String, Plan)>> {
+        let mut bound: Vec<(String, Plan)> = vec![];
+        for cte in &with.cte_tables {
+            match self.common_table(cte, with.recursive, &bound) {
+                Ok(next) => bound.push(next),
+                Err(error) => {
+                    for (cte_name, _) in &bound {
+                        self.ctes.get_mut(cte_name).map(Vec::pop);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    fn common_table(
+        &mut self,
+        cte: &ast::Cte,
+        recursive: bool,
+        before: &[(String, Plan)],
+    ) -> Result<(String, Plan)> {
+        let cte_name = name::ident(&cte.alias.name);
+        let position = self.position(cte.alias.name.span);
+        if before.iter().any(|(other, _)| *other == cte_name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_ALIAS,
+                format!("WITH query name \"{cte_name}\" specified more than once"),
+            )
+            .at(position));
+        }
+        if recursive {
+            let itself = Cte { id: None, columns: vec![], used: false };
+            self.ctes.entry(cte_name.clone()).or_default().push(itself);
+        }
+        let bound = self.subquery(&cte.query);
+        if recursive {
+            self.ctes.get_mut(&cte_name).map(Vec::pop);
+        }
+        let (plan, mut columns) = bound?;
+        if cte.alias.columns.len() > columns.len() {
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "WITH query \"{cte_name}\" has {} columns available but {} columns specified",
+                    columns.len(),
+                    cte.alias.columns.len()
+                ),
+            )
+            .at(position));
+        }
+        for (column, alias) in columns.iter_mut().zip(&cte.alias.columns) {
+            column.name = name::ident(&alias.name);
+        }
+        let cte = Cte { id: Some(self.fresh_let()), columns, used: false };
+        self.ctes.entry(cte_name.clone()).or_default().push(cte);
+        Ok((cte_name, plan))
+    }
+
+    /// A common table expression by name, if there is one.
+    pub fn cte(&mut self, cte_name: &str) -> Result<Option<(Plan, Vec<OutputColumn>)>> {
+        let found = self.ctes.get_mut(cte_name).and_then(|stack| stack.last_mut());
+        let Some(cte) = found else { return Ok(None) };
+        let Some(id) = cte.id else {
+            return Err(Error::unsupported(
+                "WITH RECURSIVE",
+                "Follow a bounded number of steps with joins.",
+            ));
+        };
+        cte.used = true;
+        let types = cte.columns.iter().map(|column| column.ty).collect();
+        Ok(Some((Plan::local(id, types), cte.columns.clone())))
+    }
+
+    /// A query that another one reads: its rows, without an order.
+    pub fn subquery(&mut self, query: &ast::Query) -> Result<(Plan, Vec<OutputColumn>)> {
+        let bound = self.query(query, false)?;
+        let bound = self.cut(bound)?;
+        let arity = bound.columns.len();
+        Ok((bound.plan.project((0..arity).collect()), bound.columns))
+    }
+
+    /// The query with its limits applied to the rows.
+    pub fn cut(&mut self, mut query: Query) -> Result<Query> {
+        let limit = match query.limit.take() {
+            Some(limit) => self.constant_count(limit, "LIMIT")?,
+            None => None,
+        };
+        let offset = match query.offset.take() {
+            Some(offset) => self.constant_count(offset, "OFFSET")?.unwrap_or(0),
+            None => 0,
+        };
+        if limit.is_some() || offset > 0 {
+            let order = std::mem::take(&mut query.order);
+            query.plan = query.plan.top(vec![], order, limit, offset);
+        }
+        query.order.clear();
+        Ok(query)
+    }
+
+    /// A number of rows that must be known when the plan is made; none where it is NULL.
+    fn constant_count(&self, mut expr: Expr, clause: &str) -> Result<Option<u64>> {
+        expr.fold(self.cx.settings);
+        if let Expr::Raise(error, _) = expr {
+            return Err(error.into());
+        }
+        match expr.as_literal() {
+            Some(Datum::Null) => Ok(None),
+            Some(Datum::Int8(count)) => match u64::try_from(count) {
+                Ok(count) => Ok(Some(count)),
+                Err(_) => Err(negative(clause)),
+            },
+            _ => Err(Error::unsupported(
+                format!("a parameter in {clause} of a subquery"),
+                "Write the number out.",
+            )),
+        }
+    }
+
+    /// LIMIT, OFFSET and FETCH FIRST.
+    fn limits(&mut self, query: &ast::Query) -> Result<(Option<Expr>, Option<Expr>)> {
+        let (mut limit, mut offset) = (None, None);
+        match &query.limit_clause {
+            None => {}
+            Some(ast::LimitClause::LimitOffset { limit: l, offset: o, limit_by })
+                if limit_by.is_empty() =>
+            {
+                limit = l.as_ref();
+                offset = o.as_ref().map(|o| &o.value);
+            }
+            Some(_) => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "LIMIT #,# syntax is not supported",
+                )
+                .with_hint("Use separate LIMIT and OFFSET clauses."));
+            }
+        }
+        let limit = match limit {
+            Some(limit) => Some(self.count(limit, Clause::Limit)?),
+            None => None,
+        };
+        let offset = match offset {
+            Some(offset) => Some(self.count(offset, Clause::Offset)?),
+            None => None,
+        };
+        let Some(fetch) = &query.fetch else { return Ok((limit, offset)) };
+        if fetch.with_ties || fetch.percent {
+            return Err(Error::unsupported(
+                "FETCH FIRST … WITH TIES",
+                "Filter on row_number() in an outer query.",
+            ));
+        }
+        if limit.is_some() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "multiple LIMIT clauses not allowed"));
+        }
+        let limit = match &fetch.quantity {
+            Some(quantity) => self.count(quantity, Clause::Limit)?,
+            None => Typed::literal(Datum::Int8(1), crate::repr::ScalarType::Int8).expr,
+        };
+        Ok((Some(limit), offset))
+    }
+
+    fn count(&mut self, expr: &ast::Expr, clause: Clause) -> Result<Expr> {
+        let scope = Scope::default();
+        let mut cx = ExprContext::plain(&scope, clause);
+        let position = self.expr_position(expr);
+        let bound = self.expr(expr, &mut cx)?;
+        let mut count = self.row_count(bound, clause.name(), position)?.expr;
+        count.fold(self.cx.settings);
+        if let Some(Datum::Int8(..0)) = count.as_literal() {
+            return Err(negative(clause.name()));
+        }
+        Ok(count)
+    }
+}
+
+/// The error of a negative number of rows.
+fn negative(clause: &str) -> Error {
+    let code = match clause {
+        "LIMIT" => SqlState::INVALID_ROW_COUNT_IN_LIMIT,
+        _ => SqlState::INVALID_ROW_COUNT_IN_OFFSET,
+    };
+    Error::new(code, format!("{clause} must not be negative"))
+}
+
+/// Refuses what the parser takes from other dialects.
+fn refuse_foreign(query: &ast::Query) -> Result<()> {
+    let foreign = query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty();
+    if foreign {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at the end of the query"));
+    }
+    Ok(())
+}

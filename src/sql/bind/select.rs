@@ -1,0 +1,418 @@
+//! SELECT.
+//!
+//! Everything is bound over the rows of FROM first, aggregates and windows standing as columns
+//! that are not there yet ([`super::aggregate`]); then the plan is built from the inside out:
+//! WHERE, grouping, HAVING, windows, the select list, DISTINCT.
+
+use sqlparser::ast;
+
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::plan::relation::ColumnOrder;
+use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::grouping::Grouping;
+use crate::sql::bind::name;
+use crate::sql::bind::order::{self, direction};
+use crate::sql::bind::output::Output;
+use crate::sql::bind::query::{OutputColumn, Query};
+use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::scope::Scope;
+use crate::sql::bind::window::number_rows;
+
+/// What rows are ordered or told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// A column of the select list.
+    Output(usize),
+    /// An expression beside it.
+    Extra(usize),
+}
+
+/// How a query makes its rows distinct.
+enum Distinctness {
+    /// Not at all.
+    No,
+    /// By all columns.
+    Rows,
+    /// By these; the first of each in the query's order stays.
+    On(Vec<Target>),
+}
+
+/// A query's expressions, over its input and later over its groups.
+struct Parts {
+    outputs: Vec<Output>,
+    extras: Vec<Typed>,
+    order: Vec<(Target, bool, bool)>,
+    distinct: Distinctness,
+    having: Option<Typed>,
+    group: Vec<Typed>,
+    grouped: bool,
+}
+
+impl Binder<'_, '_> {
+    /// A SELECT with the ORDER BY that belongs to it.
+    pub fn select(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+        keep_literals: bool,
+    ) -> Result<Query> {
+        refuse_foreign(select)?;
+        let source = self.from(&select.from)?;
+        let scope = source.scope;
+        let mut calls = Calls { named: named_windows(select)?, ..Calls::default() };
+        let mut plan = source.plan;
+        let parts = self.parts(select, order_by, &scope, &mut calls)?;
+        if let Some(selection) = &select.selection {
+            let mut cx = ExprContext::plain(&scope, Clause::Where);
+            let predicate = self.predicate(selection, &mut cx)?;
+            plan = plan.filter(predicate.expr.into_conjuncts());
+        }
+        let (plan, parts) = self.group(plan, parts, &scope, &mut calls)?;
+        let (plan, parts) = windows(plan, parts, calls);
+        self.finish(plan, parts, keep_literals)
+    }
+
+    /// Binds a query's expressions over its input.
+    fn parts(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+        scope: &Scope,
+        calls: &mut Calls,
+    ) -> Result<Parts> {
+        let outputs = self.select_list(&select.projection, scope, calls, Clause::Select)?;
+        let mut parts = Parts {
+            outputs,
+            extras: vec![],
+            order: vec![],
+            distinct: Distinctness::No,
+            having: None,
+            group: vec![],
+            grouped: false,
+        };
+        let items = match &select.group_by {
+            ast::GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => items,
+            _ => return Err(grouping_sets()),
+        };
+        for item in items {
+            self.group_item(item, scope, &mut parts)?;
+        }
+        if let Some(having) = &select.having {
+            let mut cx = ExprContext { scope, clause: Clause::Having, calls: Some(calls) };
+            parts.having = Some(self.predicate(having, &mut cx)?);
+        }
+        for item in order_by {
+            let (descending, nulls_first) = direction(item)?;
+            let target = self.target(&item.expr, Clause::OrderBy, scope, calls, &mut parts)?;
+            parts.order.push((target, descending, nulls_first));
+        }
+        match &select.distinct {
+            None | Some(ast::Distinct::All) => {}
+            Some(ast::Distinct::Distinct) => parts.distinct = Distinctness::Rows,
+            Some(ast::Distinct::On(exprs)) => {
+                let mut on = vec![];
+                for expr in exprs {
+                    on.push(self.target(expr, Clause::DistinctOn, scope, calls, &mut parts)?);
+                }
+                parts.distinct = Distinctness::On(on);
+            }
+        }
+        parts.grouped = !items.is_empty() || parts.having.is_some() || !calls.aggregates.is_empty();
+        Ok(parts)
+    }
+
+    /// An item of GROUP BY: an expression, an input column, a number or name of the select list.
+    fn group_item(&mut self, item: &ast::Expr, scope: &Scope, parts: &mut Parts) -> Result<()> {
+        let position = self.expr_position(item);
+        match item {
+            ast::Expr::Tuple(items) => {
+                return items.iter().try_for_each(|item| self.group_item(item, scope, parts));
+            }
+            ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_) => {
+                return Err(grouping_sets().at(position));
+            }
+            _ => {}
+        }
+        let number = order::ordinal(item, "GROUP BY").map_err(|e| e.at(position))?;
+        let output = match (number, item) {
+            (Some(number), _) => Some(
+                position_in(parts, number)
+                    .ok_or_else(|| order::no_such_position("GROUP BY", number).at(position))?,
+            ),
+            (None, ast::Expr::Identifier(ident)) => {
+                let wanted = name::ident(ident);
+                match scope.named(&wanted).next() {
+                    Some(_) => None,
+                    None => self.output_of_name(parts, &wanted, "GROUP BY", position)?,
+                }
+            }
+            _ => None,
+        };
+        let typed = match output {
+            Some(index) => self.settle_output(parts, index)?,
+            None => {
+                let mut cx = ExprContext::plain(scope, Clause::GroupBy);
+                self.typed_expr(item, &mut cx)?
+            }
+        };
+        let mut forbidden = None;
+        typed.expr.visit(&mut |expr| match expr {
+            Expr::Column(WINDOWS..) => forbidden = Some((SqlState::WINDOWING_ERROR, "window")),
+            Expr::Column(AGGREGATES..) => {
+                forbidden = Some((SqlState::GROUPING_ERROR, "aggregate"));
+            }
+            _ => {}
+        });
+        if let Some((code, what)) = forbidden {
+            let message = format!("{what} functions are not allowed in GROUP BY");
+            return Err(Error::new(code, message).at(position));
+        }
+        if !parts.group.iter().any(|other| other.expr == typed.expr) {
+            parts.group.push(typed);
+        }
+        Ok(())
+    }
+
+    /// An item of ORDER BY or DISTINCT ON.
+    fn target(
+        &mut self,
+        expr: &ast::Expr,
+        clause: Clause,
+        scope: &Scope,
+        calls: &mut Calls,
+        parts: &mut Parts,
+    ) -> Result<Target> {
+        let position = self.expr_position(expr);
+        let word = clause.name();
+        if let Some(number) = order::ordinal(expr, word).map_err(|e| e.at(position))? {
+            return position_in(parts, number)
+                .map(Target::Output)
+                .ok_or_else(|| order::no_such_position(word, number).at(position));
+        }
+        if let ast::Expr::Identifier(ident) = expr {
+            let wanted = name::ident(ident);
+            if let Some(index) = self.output_of_name(parts, &wanted, word, position)? {
+                return Ok(Target::Output(index));
+            }
+        }
+        let mut cx = ExprContext { scope, clause, calls: Some(calls) };
+        let typed = self.typed_expr(expr, &mut cx)?;
+        let same = parts.outputs.iter().position(
+            |output| matches!(&output.value, Bound::Typed(other) if other.expr == typed.expr),
+        );
+        if let Some(index) = same {
+            return Ok(Target::Output(index));
+        }
+        let known = parts.extras.iter().position(|other| other.expr == typed.expr);
+        Ok(Target::Extra(known.unwrap_or_else(|| {
+            parts.extras.push(typed);
+            parts.extras.len() - 1
+        })))
+    }
+
+    /// The column of the select list that has a name, where that means one thing.
+    fn output_of_name(
+        &self,
+        parts: &Parts,
+        wanted: &str,
+        clause: &str,
+        position: Option<u32>,
+    ) -> Result<Option<usize>> {
+        let mut named = parts.outputs.iter().enumerate().filter(|(_, o)| o.name == wanted);
+        let Some((index, first)) = named.next() else { return Ok(None) };
+        if named.any(|(_, other)| other.value != first.value) {
+            return Err(Error::new(
+                SqlState::AMBIGUOUS_COLUMN,
+                format!("{clause} \"{wanted}\" is ambiguous"),
+            )
+            .at(position));
+        }
+        Ok(Some(index))
+    }
+
+    /// A column of the select list with the type that it has.
+    fn settle_output(&mut self, parts: &mut Parts, index: usize) -> Result<Typed> {
+        let typed = self.settle(parts.outputs[index].value.clone())?;
+        parts.outputs[index].value = typed.clone().into();
+        Ok(typed)
+    }
+
+    /// Groups the rows, where the query does.
+    fn group(
+        &mut self,
+        plan: Plan,
+        mut parts: Parts,
+        scope: &Scope,
+        calls: &mut Calls,
+    ) -> Result<(Plan, Parts)> {
+        if !parts.grouped {
+            return Ok((plan, parts));
+        }
+        let group = std::mem::take(&mut parts.group);
+        let windows = std::mem::take(&mut calls.windows);
+        let mut window_parts = windows.clone();
+        let aggregates = std::mem::take(&mut calls.aggregates);
+        let mut grouping = Grouping::new(scope, calls, group);
+        let mut exprs: Vec<&mut Expr> = vec![];
+        for output in &mut parts.outputs {
+            if let Bound::Typed(typed) = &mut output.value {
+                exprs.push(&mut typed.expr);
+            }
+        }
+        exprs.extend(parts.extras.iter_mut().map(|typed| &mut typed.expr));
+        exprs.extend(parts.having.iter_mut().map(|typed| &mut typed.expr));
+        for window in &mut window_parts {
+            exprs.extend(window.partition.iter_mut().map(|typed| &mut typed.expr));
+            exprs.extend(window.order.iter_mut().map(|(typed, ..)| &mut typed.expr));
+        }
+        for expr in &exprs {
+            grouping.admit(expr)?;
+        }
+        for expr in exprs {
+            grouping.rewrite(expr);
+        }
+        let group = grouping.into_group();
+        calls.windows = window_parts;
+        let mut plan = self.reduced(plan, group, aggregates);
+        if let Some(having) = parts.having.take() {
+            plan = plan.filter(having.expr.into_conjuncts());
+        }
+        Ok((plan, parts))
+    }
+
+    /// The select list, DISTINCT and the order.
+    fn finish(&mut self, plan: Plan, parts: Parts, keep_literals: bool) -> Result<Query> {
+        let Parts { outputs, extras, order, distinct, .. } = parts;
+        let (mut columns, mut exprs) = (vec![], vec![]);
+        for output in outputs {
+            let literal = match &output.value {
+                Bound::Unknown { text, .. } if keep_literals => Some(text.clone()),
+                _ => None,
+            };
+            let typed = self.settle(output.value)?;
+            columns.push(OutputColumn { name: output.name, ty: typed.ty, literal });
+            exprs.push(typed);
+        }
+        let width = exprs.len();
+        exprs.extend(extras);
+        let column = |target: &Target| match target {
+            Target::Output(index) => *index,
+            Target::Extra(index) => width + index,
+        };
+        let arity = exprs.len();
+        let mut plan = plan.select(exprs);
+        let order: Vec<_> = order
+            .iter()
+            .map(|(target, descending, nulls_first)| ColumnOrder {
+                column: column(target),
+                descending: *descending,
+                nulls_first: *nulls_first,
+            })
+            .collect();
+        match distinct {
+            Distinctness::No => {}
+            Distinctness::Rows => {
+                if arity > width {
+                    return Err(Error::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                    ));
+                }
+                plan = plan.distinct();
+            }
+            Distinctness::On(on) => {
+                let on: Vec<usize> = on.iter().map(column).collect();
+                let leading = order.iter().take_while(|o| on.contains(&o.column)).count();
+                let first = &order[..leading];
+                let missing = on.iter().any(|c| !first.iter().any(|o| o.column == *c));
+                if leading < order.len() && missing {
+                    return Err(Error::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                    ));
+                }
+                plan = plan.top(on, order.clone(), Some(1), 0);
+            }
+        }
+        Ok(Query { plan, columns, order, limit: None, offset: None })
+    }
+}
+
+/// The column of the select list that has a number.
+fn position_in(parts: &Parts, number: i64) -> Option<usize> {
+    let index = usize::try_from(number.checked_sub(1)?).ok()?;
+    (index < parts.outputs.len()).then_some(index)
+}
+
+/// Computes the windows and puts their columns into the expressions.
+fn windows(plan: Plan, mut parts: Parts, calls: Calls) -> (Plan, Parts) {
+    if calls.windows.is_empty() {
+        return (plan, parts);
+    }
+    let (plan, columns) = number_rows(plan, calls.windows);
+    let place = |expr: &mut Expr| {
+        expr.map_columns(|column| match column.checked_sub(WINDOWS) {
+            Some(number) => columns[number],
+            None => column,
+        });
+    };
+    for output in &mut parts.outputs {
+        if let Bound::Typed(typed) = &mut output.value {
+            place(&mut typed.expr);
+        }
+    }
+    parts.extras.iter_mut().for_each(|typed| place(&mut typed.expr));
+    (plan, parts)
+}
+
+fn grouping_sets() -> Error {
+    Error::unsupported("GROUPING SETS, ROLLUP and CUBE", "Unite one grouped query for each set.")
+}
+
+/// `WINDOW name AS (…)`.
+fn named_windows(select: &ast::Select) -> Result<Vec<(String, ast::WindowSpec)>> {
+    let mut named: Vec<(String, ast::WindowSpec)> = vec![];
+    for ast::NamedWindowDefinition(ident, expr) in &select.named_window {
+        let window = name::ident(ident);
+        if named.iter().any(|(other, _)| *other == window) {
+            return Err(Error::new(
+                SqlState::WINDOWING_ERROR,
+                format!("window \"{window}\" is already defined"),
+            ));
+        }
+        match expr {
+            ast::NamedWindowExpr::WindowSpec(spec) => named.push((window, spec.clone())),
+            ast::NamedWindowExpr::NamedWindow(_) => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in WINDOW"));
+            }
+        }
+    }
+    Ok(named)
+}
+
+/// Refuses what the parser takes from other dialects.
+fn refuse_foreign(select: &ast::Select) -> Result<()> {
+    let foreign = select.top.is_some()
+        || select.select_modifiers.is_some()
+        || select.exclude.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.connect_by.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.qualify.is_some()
+        || select.value_table_mode.is_some()
+        || select.flavor != ast::SelectFlavor::Standard;
+    if foreign {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in SELECT"));
+    }
+    if select.into.is_some() {
+        return Err(Error::unsupported("SELECT INTO", "Write CREATE TABLE … AS."));
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Which grammar a statement is parsed by.
+
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::Result;
+use crate::plan::statement::ExplainStage;
+use crate::sql::parse::ast::{Select, Statement};
+use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
+use crate::sql::parse::fault::Source;
+use crate::sql::parse::subscribe;
+
+/// Words that go on after `AS of` where `of` is a name.
+const NOT_A_TIME: [&str; 24] = [
+    "from",
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "join",
+    "inner",
+    "left",
+    "right",
+    "full",
+    "cross",
+    "natural",
+    "on",
+    "using",
+    "into",
+    "as",
+];
+
+/// The statement that these tokens are.
+pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statement> {
+    let mut cursor = Cursor::new(source, tokens);
+    if cursor.is_done() {
+        return Ok(Statement::Empty);
+    }
+    if cursor.words(&["subscribe"]) {
+        return subscribe::subscribe(cursor).map(|s| Statement::Subscribe(Box::new(s)));
+    }
+    if cursor.words(&["explain"]) {
+        return explain(cursor);
+    }
+    if is_query(&cursor) {
+        return select(source, tokens).map(Statement::Select);
+    }
+    let statement = parse_tokens(source, tokens, Parser::parse_statement)?;
+    Ok(Statement::Sql(Box::new(statement)))
+}
+
+fn is_query(cursor: &Cursor<'_>) -> bool {
+    let words = ["select", "with", "values", "table"];
+    cursor.peek(0) == Some(&Token::LParen) || words.iter().any(|word| cursor.peek_word(0, word))
+}
+
+/// A query, with `AS OF` at its end.
+pub fn select(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Select> {
+    let (tokens, time) = match as_of(tokens) {
+        Some(at) => (&tokens[..at], Some(&tokens[at + 2..])),
+        None => (tokens, None),
+    };
+    let query = parse_tokens(source, tokens, Parser::parse_query)?;
+    let as_of = time.map(|time| parse_tokens(source, time, Parser::parse_expr)).transpose()?;
+    Ok(Select { query, as_of })
+}
+
+/// Where the last `AS OF` outside parentheses stands, unless `of` is an alias there.
+fn as_of(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut found = None;
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            word if depth == 0 && is_word(word, "as") => {
+                let of = tokens.get(at + 1).is_some_and(|t| is_word(&t.token, "of"));
+                let time = tokens.get(at + 2).is_some_and(|t| match &t.token {
+                    Token::Comma | Token::RParen => false,
+                    other => !NOT_A_TIME.iter().any(|word| is_word(other, word)),
+                });
+                if of && time {
+                    found = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn explain(mut cursor: Cursor<'_>) -> Result<Statement> {
+    let stage = if cursor.words(&["raw"]) {
+        Some(ExplainStage::Raw)
+    } else if cursor.words(&["decorrelated"]) {
+        Some(ExplainStage::Decorrelated)
+    } else if cursor.words(&["optimized"]) {
+        Some(ExplainStage::Optimized)
+    } else if cursor.words(&["physical"]) {
+        Some(ExplainStage::Physical)
+    } else {
+        None
+    };
+    match stage {
+        Some(_) => {
+            cursor.expect_words(&["plan"])?;
+            cursor.words(&["for"]);
+        }
+        None if cursor.words(&["plan"]) => {
+            cursor.words(&["for"]);
+        }
+        None => {}
+    }
+    if cursor.is_done() {
+        return Err(cursor.error());
+    }
+    let explained = statement(cursor.source, cursor.rest())?;
+    Ok(Statement::Explain(stage.unwrap_or(ExplainStage::Optimized), Box::new(explained)))
+}

@@ -1,0 +1,16 @@
+//! Text to syntax trees.
+//!
+//! [`statements`] splits a string into statements and hands each to the front end that knows it:
+//! ours ([`front`], [`subscribe`]) for what is Weir's own or what `sqlparser` lacks, `sqlparser`
+//! for the rest. [`position`] maps places in the token stream to the characters of the string.
+
+pub mod ast;
+mod cursor;
+mod fault;
+mod front;
+pub mod limits;
+pub(in crate::sql) mod position;
+mod statements;
+mod subscribe;
+
+pub use statements::{ParsedStatement, parse};

@@ -1,0 +1,111 @@
+//! A string split into statements.
+//!
+//! As in PostgreSQL the whole string is parsed before any of it runs, so that a syntax error
+//! anywhere means that nothing happens.
+
+use std::fmt;
+
+use sqlparser::ast as sqlast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::error::Result;
+use crate::sql::parse::ast::Statement;
+use crate::sql::parse::fault::Source;
+use crate::sql::parse::position::{Lines, byte_offset};
+use crate::sql::parse::{front, limits};
+use crate::sql::stack;
+
+/// A statement with its text.
+pub struct ParsedStatement {
+    /// The text, without the semicolon.
+    pub text: String,
+    /// How many characters of the string come before it.
+    pub offset: u32,
+    /// The lines of the string, for positions.
+    pub(in crate::sql) lines: Lines,
+    /// The syntax tree; taken when dropped.
+    ast: Option<Statement>,
+    /// Whether the tree is too deep for an ordinary stack.
+    deep: bool,
+}
+
+impl ParsedStatement {
+    /// The syntax tree.
+    pub(in crate::sql) fn ast(&self) -> &Statement {
+        self.ast.as_ref().expect("only a drop takes it")
+    }
+
+    /// Whether it ends a transaction, which is all that a failed one lets through.
+    pub fn is_transaction_exit(&self) -> bool {
+        match self.ast() {
+            Statement::Sql(statement) => matches!(
+                **statement,
+                sqlast::Statement::Commit { .. } | sqlast::Statement::Rollback { .. }
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether there is nothing but comments.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.ast(), Statement::Empty)
+    }
+}
+
+impl Drop for ParsedStatement {
+    fn drop(&mut self) {
+        if self.deep {
+            let ast = self.ast.take();
+            stack::large(move || drop(ast));
+        }
+    }
+}
+
+impl fmt::Debug for ParsedStatement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParsedStatement")
+            .field("text", &self.text)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The statements of a string; empty ones (two semicolons) are left out.
+///
+/// Errors: 42601 with the position, 54000 and 54001 where a limit is passed.
+pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
+    limits::check_bytes(text)?;
+    let lines = Lines::of(text);
+    let source = Source { text, lines: &lines };
+    let tokens = tokenize(&source)?;
+    let mut statements = vec![];
+    for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
+        let deep = limits::check_depth(tokens)?;
+        let ast = match deep {
+            true => stack::large(|| front::statement(&source, tokens))?,
+            false => front::statement(&source, tokens)?,
+        };
+        let offset = lines.of_span(first.span).map_or(0, |p| p - 1);
+        let end = lines.position(last.span.end).map_or(u32::MAX, |p| p - 1);
+        let text = text[byte_offset(text, offset)..byte_offset(text, end)].to_owned();
+        statements.push(ParsedStatement {
+            text,
+            offset,
+            lines: lines.clone(),
+            ast: Some(ast),
+            deep,
+        });
+    }
+    Ok(statements)
+}
+
+/// The tokens of a text, without white space.
+fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
+    let mut tokens = Tokenizer::new(&PostgreSqlDialect {}, source.text)
+        .tokenize_with_location()
+        .map_err(|e| source.tokenizer_error(&e))?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+    Ok(tokens)
+}
