@@ -37,6 +37,11 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// No calls yet, and the windows that WINDOW names.
+    pub fn new(named: Vec<(String, ast::WindowSpec)>) -> Calls {
+        Calls { named, ..Calls::default() }
+    }
+
     /// Notes a column that was used outside aggregates.
     pub fn note_use(&mut self, column: usize, position: Option<u32>) {
         self.uses.push((column, position));

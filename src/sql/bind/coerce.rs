@@ -11,7 +11,7 @@ use crate::expr::cast::{Cast, CastContext};
 use crate::expr::functions;
 use crate::expr::scalar::Expr;
 use crate::repr::text::parse_text;
-use crate::repr::{ColumnType, Datum, ScalarType};
+use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::clock;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::relation::Typed;
@@ -295,14 +295,4 @@ fn inconsistent(number: usize, known: ScalarType, ty: ColumnType) -> Error {
         format!("inconsistent types deduced for parameter ${number}"),
     )
     .with_detail(format!("{} versus {}", known.display_name(), ty.scalar.display_name()))
-}
-
-/// Whether a literal is NULL or a constant of the given value; for the planner's own questions.
-pub fn constant_int(expr: &Expr) -> Option<i64> {
-    match expr.as_literal()? {
-        Datum::Int2(v) => Some(v.into()),
-        Datum::Int4(v) => Some(v.into()),
-        Datum::Int8(v) => Some(v),
-        _ => None,
-    }
 }

@@ -63,7 +63,7 @@ impl Binder<'_, '_> {
         refuse_foreign(select)?;
         let source = self.from(&select.from)?;
         let scope = source.scope;
-        let mut calls = Calls { named: named_windows(select)?, ..Calls::default() };
+        let mut calls = Calls::new(named_windows(select)?);
         let mut plan = source.plan;
         let parts = self.parts(select, order_by, &scope, &mut calls)?;
         if let Some(selection) = &select.selection {
