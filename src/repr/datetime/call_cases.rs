@@ -182,6 +182,22 @@ impl Call<'_> {
             "date_to_timestamptz" => self.show_stamptz(date_to_timestamptz(self.date(0)?, zone)?),
             "timestamptz_to_date" => self.show_date(timestamptz_to_date(self.stamptz(0)?, zone)),
             "date_and_time" => self.show_stamp(date_and_time(self.date(0)?, self.time(1)?)?),
+            _ => self.answer_template(function),
+        }
+    }
+
+    fn answer_template(&self, function: &str) -> Shown {
+        let zone = self.zone();
+        let template = Template::parse(self.text(1));
+        let or_null = |text: Option<String>| text.unwrap_or("NULL".to_owned());
+        match function {
+            "to_char_timestamp" => Ok(or_null(timestamp_to_char(self.stamp(0)?, &template))),
+            "to_char_timestamptz" => {
+                Ok(or_null(timestamptz_to_char(self.stamptz(0)?, &template, zone)))
+            }
+            "to_char_interval" => interval_to_char(&self.interval(0)?, &template).map(or_null),
+            "to_timestamp" => self.show_stamptz(to_timestamp(self.text(0), &template, zone)?),
+            "to_date" => self.show_date(to_date(self.text(0), &template)?),
             other => panic!("no such function: {other}"),
         }
     }

@@ -113,3 +113,46 @@ fn interval_types_cut_and_round() {
     assert_eq!(shown("5", typmod(1 << 2, 0xffff)), "5 years");
     assert_eq!(shown("1-2 3 4:05:06", typmod(1 << 10, 0xffff)), "1 year 2 mons 3 days 04:00:00");
 }
+
+#[test]
+fn garbage_never_panics() {
+    let words: Vec<&str> =
+        "1 -1 . 99 2147483648 9223372036854775807 -9223372036854775808 1e5 : - / \
+         + BC am pm jan dst z pst msk j y m d h mm s t P T Y M W D H S ago year century week us \
+         epoch infinity é 24:00:00 America/New_York FOO5BAR <a>5 \u{1}"
+            .split_whitespace()
+            .collect();
+    let templates = ["YYYY-MM-DD", "FXCC Y IW", "J DDD TZH:TZM", "Y,YYY MS US FF3 Dy RM BC"];
+    let styles = ["postgres", "sql_standard"].map(|style| FormatSettings {
+        interval_style: IntervalStyle::parse(style).unwrap(),
+        ..FormatSettings::default()
+    });
+    let mut state = 1_u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % bound
+    };
+    for _ in 0..60_000 {
+        let mut text = String::new();
+        for _ in 0..=next(6) {
+            text.push_str(words[next(words.len())]);
+            text.push_str(["", "", " "][next(3)]);
+        }
+        let settings = &styles[next(2)];
+        let _ = parse_date_at(&text, settings, Some(0));
+        let _ = parse_time(&text, settings);
+        let _ = TimeZone::parse(&text);
+        let template = Template::parse(if next(2) == 0 { &text } else { templates[next(4)] });
+        let _ = to_timestamp(&text, &template, &settings.time_zone);
+        let _ = to_date(&text, &template);
+        if let Ok(instant) = parse_timestamptz(&text, settings) {
+            let _ = timestamp_to_char(instant, &template);
+        }
+        if let Ok(interval) = parse_interval(&text, -1, settings) {
+            format_interval(&interval, settings, &mut String::new());
+            let _ = interval_to_char(&interval, &template);
+            let _ = timestamptz_add(0, &interval, &settings.time_zone);
+            let _ = interval_multiply(&interval, -1e300);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::repr::Interval;
 use crate::repr::datetime::arithmetic::{is_finite_date, is_finite_timestamp};
 use crate::repr::datetime::calendar::{
-    self, Civil, JULIAN_DAY_AT_EPOCH, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
+    self, JULIAN_DAY_AT_EPOCH, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
     MICROS_PER_SECOND, UNIX_SECONDS_AT_EPOCH,
 };
 use crate::repr::datetime::keywords::Unit;

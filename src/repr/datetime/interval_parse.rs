@@ -274,7 +274,7 @@ impl Decoder {
             Some(_) => return Err(Fault::BadFormat),
         }
         if self.all_negative {
-            whole = -whole.abs();
+            whole = if whole > 0 { -whole } else { whole };
             part = -part.abs();
         }
         let bits = match unit {

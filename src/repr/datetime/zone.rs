@@ -85,7 +85,7 @@ impl TimeZone {
         }
         if let Some(hours) = number_of_hours(text) {
             let seconds = hours * 3600.0;
-            if seconds.abs() >= 1e9 {
+            if !seconds.is_finite() || seconds.abs() >= 1e9 {
                 return Err(out_of_range());
             }
             return TimeZone::fixed(seconds as i32).ok_or_else(out_of_range);
