@@ -5,6 +5,8 @@
 //! where a predicate or another column needs it to decide, and where the row goes out with it.
 //! So a filter may stand before or behind the computation of a column that it does not use.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::expr::error::EvalError;
@@ -180,6 +182,20 @@ impl Mfp {
     /// Whether a row can make this fail.
     pub fn is_fallible(&self) -> bool {
         self.expressions.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(Expr::is_fallible)
+    }
+}
+
+impl fmt::Display for Mfp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let predicates = self.predicates.iter().map(|(_, p)| format!("filter {p}"));
+        let numbers = self.input_arity..;
+        let computed = numbers.zip(&self.expressions).map(|(c, e)| format!("#{c} = {e}"));
+        let mut parts: Vec<String> = computed.chain(predicates).collect();
+        if !self.is_identity() {
+            let columns: Vec<_> = self.projection.iter().map(|c| format!("#{c}")).collect();
+            parts.push(format!("project ({})", columns.join(", ")));
+        }
+        f.write_str(&parts.join("; "))
     }
 }
 

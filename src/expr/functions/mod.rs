@@ -29,5 +29,5 @@ pub mod types;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};
 pub use registry::{by_oid, functions, operator_of, operators};
-pub use resolve::{ResolveError, Resolved, resolve_function, resolve_operator};
+pub use resolve::{ResolveError, Resolved, conversion_by_call, resolve_function, resolve_operator};
 pub use types::{Category, category, common_type, is_coercible, is_preferred};

@@ -1,4 +1,4 @@
-//! Numeric arithmetic and mathematics; the work is [`Numeric`]'s.
+//! Numeric arithmetic and mathematics; the work is [`Number`]'s.
 
 use std::cmp::Ordering;
 

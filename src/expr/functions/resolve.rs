@@ -57,6 +57,16 @@ pub fn resolve_function(name: &str, args: &[Untyped]) -> Result<Resolved, Resolv
     choose(named.iter().filter_map(|f| Candidate::new(f, args.len())).collect(), args, None)
 }
 
+/// The type that a call converts to, if it is `type(argument)`, as `text(42)` is: what a name
+/// means that is no function's. An argument without a type becomes a literal of that type.
+pub fn conversion_by_call(name: &str, arg: Untyped) -> Option<(ScalarType, Option<Cast>)> {
+    let to = ScalarType::ALL.into_iter().find(|ty| ty.name() == name)?;
+    match arg {
+        Some(from) if from != to => Cast::find(from, to).map(|cast| (to, Some(cast))),
+        _ => Some((to, None)),
+    }
+}
+
 /// Finds the operator of a spelling that fits operands best; `left` is `None` where it is prefix.
 pub fn resolve_operator(
     symbol: &str,
