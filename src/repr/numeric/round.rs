@@ -141,7 +141,7 @@ impl Numeric {
         }
     }
 
-    /// As a column `numeric(p, s)` keeps it; `typmod` is PostgreSQL's, negative for plain `numeric`.
+    /// As a column `numeric(p, s)` keeps it; `typmod` is PostgreSQL's, negative for `numeric`.
     pub fn with_typmod(self, typmod: i32) -> Result<Numeric> {
         let Some((precision, scale)) = typmod_parts(typmod) else { return Ok(self) };
         let d = match self {
