@@ -1,4 +1,4 @@
-//! Comparison operators, IS [NOT] DISTINCT FROM, GREATEST and LEAST.
+//! Comparison operators, IS DISTINCT FROM and its negation, GREATEST and LEAST.
 //!
 //! Within a type they are [`Datum::compare`], so that operators, keys, sorting and DISTINCT agree.
 //! Dates and timestamps of different types compare in `datetime`.
