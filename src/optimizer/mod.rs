@@ -15,3 +15,6 @@ pub mod rules;
 pub mod substitute;
 
 pub use pipeline::{OptimizerConfig, optimize, optimize_traced};
+
+#[cfg(test)]
+mod testing;

@@ -5,7 +5,6 @@
 
 use crate::expr::scalar::Expr;
 use crate::plan::physical::{Arrangement, Source};
-use crate::plan::relation::RelationType;
 use crate::repr::key::KeyMode;
 use crate::repr::{ColumnType, ScalarType};
 
@@ -25,7 +24,8 @@ pub fn arrangement(types: &[ScalarType], key: Vec<Expr>, mode: KeyMode) -> Arran
 }
 
 /// A table's own layout: by its primary key, which has no NULL, or by the whole row.
-pub fn table_layout(types: &[ScalarType], primary_key: Option<&[usize]>) -> Arrangement {
+pub fn table_layout(types: &[ColumnType], primary_key: Option<&[usize]>) -> Arrangement {
+    let types = &scalars(types);
     match primary_key {
         Some(key) if !key.is_empty() => {
             let key = key.iter().map(|c| Expr::Column(*c)).collect();
@@ -36,15 +36,19 @@ pub fn table_layout(types: &[ScalarType], primary_key: Option<&[usize]>) -> Arra
 }
 
 /// A maintained view's own layout: by its smallest key without NULLs, or by the whole row.
-pub fn view_layout(ty: &RelationType) -> Arrangement {
-    let fits = |key: &&Vec<usize>| !key.is_empty() && key.iter().all(|c| !ty.columns[*c].nullable);
-    let key = ty.keys.iter().filter(fits).min_by_key(|key| key.len());
-    table_layout(&ty.scalars(), key.map(Vec::as_slice))
+pub fn view_layout(types: &[ColumnType], keys: &[Vec<usize>]) -> Arrangement {
+    let fits = |key: &&Vec<usize>| !key.is_empty() && key.iter().all(|c| !types[*c].nullable);
+    let key = keys.iter().filter(fits).min_by_key(|key| key.len());
+    table_layout(types, key.map(Vec::as_slice))
 }
 
 /// An index's layout.
-pub fn index_layout(types: &[ScalarType], key: &[Expr]) -> Arrangement {
-    arrangement(types, key.to_vec(), KeyMode::NullSafe)
+pub fn index_layout(types: &[ColumnType], key: &[Expr]) -> Arrangement {
+    arrangement(&scalars(types), key.to_vec(), KeyMode::NullSafe)
+}
+
+fn scalars(types: &[ColumnType]) -> Vec<ScalarType> {
+    types.iter().map(|t| t.scalar).collect()
 }
 
 /// All columns are the key; those that cannot be read back from it are the value. The readable
@@ -62,6 +66,7 @@ mod tests {
     #[test]
     fn columns_are_read_from_the_start_of_the_key() {
         let types = [ScalarType::Numeric, ScalarType::Int4, ScalarType::Text];
+        let types = types.map(ColumnType::not_null);
         let layout = table_layout(&types, Some(&[1, 0, 2]));
         assert_eq!(layout.columns, [Source::Value(0), Source::Key(0), Source::Value(1)]);
         assert_eq!(layout.value, [0, 2]);

@@ -1,0 +1,237 @@
+//! Operators of a dataflow, one after the other.
+//!
+//! Maps, filters and projections above an operator become one step ([`peel`]), which joins take
+//! into themselves. A node that is asked for twice is made once, so that two uses of a relation
+//! share its arrangement.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::{Expr, Literal};
+use crate::optimizer::physical::keys::{Access, access};
+use crate::optimizer::physical::layout::arrangement;
+use crate::optimizer::physical::lower::{Available, not_arranged};
+use crate::plan::physical::{Arrangement, ArrangementId, Import, Node, NodeId};
+use crate::plan::relation::{Id, Relation};
+use crate::plan::visit::grow;
+use crate::repr::key::KeyMode;
+use crate::repr::value::pack;
+use crate::repr::{Datum, GlobalId, Row, ScalarType};
+
+/// More keys than this are not looked up, but filtered out of everything.
+const LOOKUPS_MAX: usize = 1_000;
+
+/// Takes off the maps, filters and projections above a relation.
+pub fn peel(relation: &Relation) -> (&Relation, Mfp) {
+    let mut layers = Vec::new();
+    let mut base = relation;
+    while let Relation::Project { input, .. }
+    | Relation::Map { input, .. }
+    | Relation::Filter { input, .. } = base
+    {
+        layers.push(base);
+        base = input;
+    }
+    let mut mfp = Mfp::identity(base.arity());
+    for layer in layers.into_iter().rev() {
+        mfp = match layer {
+            Relation::Project { outputs, .. } => mfp.project(outputs.iter().copied()),
+            Relation::Map { exprs, .. } => mfp.map(exprs.iter().cloned()),
+            Relation::Filter { predicates, .. } => mfp.filter(predicates.iter().cloned()),
+            _ => mfp,
+        };
+    }
+    mfp.prune();
+    (base, mfp)
+}
+
+/// A dataflow that is being put together.
+pub struct Builder<'a> {
+    /// The arrangements that exist.
+    pub(super) available: Available<'a>,
+    /// What is read.
+    pub imports: Vec<Import>,
+    /// Operators so far.
+    pub nodes: Vec<Node>,
+    /// The nodes of bindings.
+    locals: HashMap<u64, NodeId>,
+}
+
+impl<'a> Builder<'a> {
+    /// Nothing yet.
+    pub fn new(available: Available<'a>) -> Builder<'a> {
+        Builder { available, imports: Vec::new(), nodes: Vec::new(), locals: HashMap::new() }
+    }
+
+    /// Builds the relation, as the last node.
+    pub fn root(&mut self, relation: &Relation) -> Result<()> {
+        let node = self.collection(relation)?;
+        if node + 1 != self.nodes.len() {
+            // A binding that was made earlier is the result.
+            self.nodes.push(Node::Union { inputs: vec![node] });
+        }
+        Ok(())
+    }
+
+    /// The node, or an equal one that is there.
+    pub(super) fn add(&mut self, node: Node) -> NodeId {
+        let shared = match &node {
+            Node::Constant { .. } => false,
+            Node::Mfp { mfp, .. } | Node::Join { mfp, .. } => {
+                let predicates = mfp.predicates.iter().map(|(_, p)| p);
+                !mfp.expressions.iter().chain(predicates).any(Expr::is_volatile)
+            }
+            _ => true,
+        };
+        if let Some(at) = self.nodes.iter().position(|n| shared && *n == node) {
+            return at;
+        }
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// An arrangement that exists, as a node.
+    pub(super) fn import(&mut self, id: ArrangementId, layout: &Arrangement) -> NodeId {
+        let import = match self.imports.iter().position(|i| i.id == id) {
+            Some(import) => import,
+            None => {
+                self.imports.push(Import { id, layout: layout.clone() });
+                self.imports.len() - 1
+            }
+        };
+        self.add(Node::Import { import })
+    }
+
+    /// Rows in value encoding, not arranged.
+    pub(super) fn collection(&mut self, relation: &Relation) -> Result<NodeId> {
+        grow(|| {
+            let (base, mfp) = peel(relation);
+            match base {
+                Relation::Get { id: Id::Global(id), .. } => self.read(*id, mfp),
+                Relation::Join { inputs, equivalences } => self.join(inputs, equivalences, mfp),
+                _ => {
+                    let input = self.operator(base)?;
+                    Ok(self.mfp(input, || base.typ().scalars(), mfp))
+                }
+            }
+        })
+    }
+
+    /// Rows of a collection, changed; the same where nothing changes.
+    pub(super) fn mfp(
+        &mut self,
+        input: NodeId,
+        types: impl FnOnce() -> Vec<ScalarType>,
+        mfp: Mfp,
+    ) -> NodeId {
+        if mfp.is_identity() {
+            return input;
+        }
+        self.add(Node::Mfp { input, types: types(), mfp })
+    }
+
+    /// Rows of a table or view: those under known keys, or all.
+    pub(super) fn read(&mut self, id: GlobalId, mfp: Mfp) -> Result<NodeId> {
+        let found = (self.available)(id);
+        let lookup = found.iter().filter_map(|(id, layout)| match access(layout, &mfp) {
+            Access::Keys(keys) if keys.len() <= LOOKUPS_MAX => Some((*id, layout, keys)),
+            _ => None,
+        });
+        if let Some((id, layout, keys)) = lookup.min_by_key(|(_, _, keys)| keys.len()) {
+            return Ok(self.look_up(id, layout, keys.into_values().collect(), mfp));
+        }
+        // One that is read anyway costs no second import.
+        let imported = found.iter().find(|(id, _)| self.imports.iter().any(|i| i.id == *id));
+        let Some((id, layout)) = imported.or(found.first()) else { return Err(not_arranged(id)) };
+        let input = self.import(*id, layout);
+        Ok(self.add(Node::Mfp { input, types: layout.types.clone(), mfp }))
+    }
+
+    /// Rows under keys: a join of the keys, so that nothing else is read.
+    fn look_up(
+        &mut self,
+        id: ArrangementId,
+        layout: &Arrangement,
+        keys: Vec<Vec<Literal>>,
+        mut mfp: Mfp,
+    ) -> NodeId {
+        let rows: Vec<(Row, i64)> = keys
+            .iter()
+            .map(|key| (pack(&key.iter().map(Literal::datum).collect::<Vec<Datum<'_>>>()), 1))
+            .collect();
+        let input = self.add(Node::Constant { rows: Ok(rows) });
+        let parts = layout.key_types.len();
+        let key = (0..parts).map(Expr::Column).collect();
+        let left = self.arrange(input, &layout.key_types, key, layout.mode, None);
+        let right = self.import(id, layout);
+        mfp.permute(parts + layout.types.len(), |c| c + parts);
+        self.add(Node::Join { left, right, mfp })
+    }
+
+    /// A collection, arranged; `key_types` are another arrangement's that encodes alike.
+    pub(super) fn arrange(
+        &mut self,
+        input: NodeId,
+        types: &[ScalarType],
+        key: Vec<Expr>,
+        mode: KeyMode,
+        key_types: Option<Vec<ScalarType>>,
+    ) -> NodeId {
+        let mut layout = arrangement(types, key, mode);
+        if let Some(key_types) = key_types {
+            layout.key_types = key_types;
+        }
+        self.add(Node::Arrange { input, layout })
+    }
+
+    /// A relation that is neither a read, nor a join, nor made row by row.
+    fn operator(&mut self, relation: &Relation) -> Result<NodeId> {
+        let node = match relation {
+            Relation::Constant { rows, .. } => Node::Constant { rows: rows.clone() },
+            Relation::Get { id: Id::Local(id), .. } => {
+                return self.locals.get(id).copied().ok_or_else(|| {
+                    crate::error::Error::internal(format!("l{id} is read outside of its binding"))
+                });
+            }
+            Relation::Let { id, value, body } => {
+                let value = self.collection(value)?;
+                self.locals.insert(*id, value);
+                return self.collection(body);
+            }
+            Relation::Reduce { input, group_key, aggregates } => {
+                let columns = input.typ().columns;
+                Node::Reduce {
+                    input: self.collection(input)?,
+                    types: columns.iter().map(|c| c.scalar).collect(),
+                    key: group_key.clone(),
+                    key_types: group_key.iter().map(|e| e.typ(&columns).scalar).collect(),
+                    aggregates: aggregates.clone(),
+                }
+            }
+            Relation::TopK { input, group_key, order, limit, offset, rank } => Node::TopK {
+                input: self.collection(input)?,
+                types: input.typ().scalars(),
+                group_key: group_key.clone(),
+                order: order.clone(),
+                limit: *limit,
+                offset: *offset,
+                rank: *rank,
+            },
+            Relation::Negate { input } => Node::Negate { input: self.collection(input)? },
+            Relation::Threshold { input } => {
+                Node::Threshold { input: self.collection(input)?, types: input.typ().scalars() }
+            }
+            Relation::Union { inputs } => {
+                let inputs = inputs.iter().map(|i| self.collection(i)).collect::<Result<_>>()?;
+                Node::Union { inputs }
+            }
+            Relation::Project { .. }
+            | Relation::Map { .. }
+            | Relation::Filter { .. }
+            | Relation::Join { .. }
+            | Relation::Get { id: Id::Global(_), .. } => return self.collection(relation),
+        };
+        Ok(self.add(node))
+    }
+}

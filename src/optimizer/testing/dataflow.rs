@@ -1,0 +1,168 @@
+//! What a dataflow or a peek answers, by the letter of the physical plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::evaluate::{Bag, apply, compute, mfp, reduce, threshold, top_k, with};
+use crate::expr::error::EvalError;
+use crate::optimizer::physical::Lowered;
+use crate::plan::physical::{Arrangement, Bounds, Dataflow, Node, Source};
+use crate::repr::key::{KeyMode, decode_key, encode_key};
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{Datum, GlobalId, Row, ScalarType};
+
+/// Rows as they lie in an arrangement.
+#[derive(Clone, Default)]
+struct Arranged {
+    rows: BTreeMap<(Row, Row), i64>,
+    errors: BTreeSet<EvalError>,
+}
+
+fn arrange(layout: &Arrangement, input: &Bag) -> Arranged {
+    let mut out = Arranged { errors: input.errors.clone(), ..Arranged::default() };
+    for (row, diff) in &input.rows {
+        with(&layout.types, row, |datums| match compute(&layout.key, datums) {
+            Ok(key) => with(&layout.key_types, &key, |parts| {
+                if layout.mode == KeyMode::Strict && parts.iter().any(Datum::is_null) {
+                    return;
+                }
+                let mut key = Vec::new();
+                encode_key(layout.mode, &layout.key_types, parts, &mut key);
+                let value: Vec<_> = layout.value.iter().map(|c| datums[*c]).collect();
+                *out.rows.entry((Row::new(&key), pack(&value))).or_insert(0) += diff;
+            }),
+            Err(error) => {
+                out.errors.insert(error);
+            }
+        });
+    }
+    out
+}
+
+fn read<'a>(layout: &Arrangement, key: &'a Row, value: &'a Row, out: &mut Vec<Datum<'a>>) {
+    // Only the first parts of a key are read back.
+    let read = layout.key_types.iter().take_while(|t| t.key_is_identity()).count();
+    let (mut parts, mut values) = (Vec::new(), Vec::new());
+    decode_key(layout.mode, &layout.key_types[..read], key.bytes(), &mut parts);
+    let types: Vec<ScalarType> = layout.value.iter().map(|c| layout.types[*c]).collect();
+    decode_values(&types, value.bytes(), &mut values);
+    out.extend(layout.columns.iter().map(|source| match source {
+        Source::Key(part) => parts[*part],
+        Source::Value(part) => values[*part],
+    }));
+}
+
+fn collection(layout: &Arrangement, arranged: &Arranged) -> Bag {
+    let mut out = Bag { errors: arranged.errors.clone(), ..Bag::default() };
+    for ((key, value), diff) in &arranged.rows {
+        let mut datums = Vec::new();
+        read(layout, key, value, &mut datums);
+        out.add(pack(&datums), *diff);
+    }
+    out
+}
+
+enum Done {
+    Rows(Bag),
+    Arranged(Arrangement, Arranged),
+}
+
+impl Done {
+    fn rows(&self) -> Bag {
+        match self {
+            Done::Rows(bag) => bag.clone(),
+            Done::Arranged(layout, arranged) => collection(layout, arranged),
+        }
+    }
+
+    fn arranged(&self) -> (&Arrangement, &Arranged) {
+        match self {
+            Done::Arranged(layout, arranged) => (layout, arranged),
+            Done::Rows(_) => panic!("joins and imports are of arrangements"),
+        }
+    }
+}
+
+/// The answer of a lowered relation.
+pub fn answer(lowered: &Lowered, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
+    match lowered {
+        Lowered::Dataflow(dataflow) => run(dataflow, tables),
+        Lowered::Peek { target, layout, bounds, mfp: steps } => {
+            let mut arranged = arrange(layout, &tables[&target.relation]);
+            arranged.rows.retain(|(key, _), _| match bounds {
+                Bounds::All => true,
+                Bounds::Keys(keys) => {
+                    assert!(keys.is_sorted());
+                    keys.contains(key)
+                }
+                Bounds::Range { lo, hi } => {
+                    lo.as_ref().is_none_or(|lo| lo <= key) && hi.as_ref().is_none_or(|hi| key < hi)
+                }
+            });
+            mfp(&layout.types, collection(layout, &arranged), steps)
+        }
+    }
+}
+
+fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
+    let mut done: Vec<Done> = Vec::new();
+    for node in &dataflow.nodes {
+        let next = match node {
+            Node::Constant { rows } => {
+                let mut bag = Bag::default();
+                match rows {
+                    Ok(rows) => rows.iter().for_each(|(row, diff)| bag.add(row.clone(), *diff)),
+                    Err(error) => bag.errors.extend([error.clone()]),
+                }
+                Done::Rows(bag)
+            }
+            Node::Import { import } => {
+                let import = &dataflow.imports[*import];
+                let arranged = arrange(&import.layout, &tables[&import.id.relation]);
+                Done::Arranged(import.layout.clone(), arranged)
+            }
+            Node::Mfp { input, types, mfp: steps } => {
+                Done::Rows(mfp(types, done[*input].rows(), steps))
+            }
+            Node::Arrange { input, layout } => {
+                assert!(matches!(done[*input], Done::Rows(_)), "arranged twice");
+                Done::Arranged(layout.clone(), arrange(layout, &done[*input].rows()))
+            }
+            Node::Join { left, right, mfp: steps } => {
+                let (a, left) = done[*left].arranged();
+                let (b, right) = done[*right].arranged();
+                assert_eq!((a.mode, &a.key_types), (b.mode, &b.key_types));
+                let mut out = Bag::default();
+                out.errors.extend(left.errors.iter().chain(&right.errors).cloned());
+                for ((key, value), n) in &left.rows {
+                    for ((other, with), m) in right.rows.iter().filter(|((k, _), _)| k == key) {
+                        let mut datums = Vec::new();
+                        read(a, key, value, &mut datums);
+                        read(b, other, with, &mut datums);
+                        apply(steps, &datums, n * m, &mut out);
+                    }
+                }
+                Done::Rows(out)
+            }
+            Node::Reduce { input, types, key, aggregates, .. } => {
+                Done::Rows(reduce(types, done[*input].rows(), key, aggregates))
+            }
+            Node::TopK { input, types, group_key, order, limit, offset, rank } => {
+                let of = (group_key.as_slice(), order.as_slice());
+                Done::Rows(top_k(types, done[*input].rows(), of, (*limit, *offset), *rank))
+            }
+            Node::Negate { input } => {
+                let mut bag = Bag::default();
+                bag.extend(done[*input].rows(), -1);
+                Done::Rows(bag)
+            }
+            Node::Threshold { input, .. } => Done::Rows(threshold(done[*input].rows())),
+            Node::Union { inputs } => {
+                let mut bag = Bag::default();
+                inputs.iter().for_each(|i| bag.extend(done[*i].rows(), 1));
+                Done::Rows(bag)
+            }
+        };
+        done.push(next);
+    }
+    done.last().expect("a dataflow has nodes").rows()
+}

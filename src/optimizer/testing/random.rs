@@ -1,0 +1,242 @@
+//! Random tables and relations, small enough to meet coincidences.
+
+use rand::prelude::*;
+
+use super::evaluate::Bag;
+use super::{T, U, col, divide, eq, int, lt, plus, t, u};
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
+use crate::repr::value::pack;
+use crate::repr::{Datum, GlobalId, ScalarType};
+
+pub struct Random(pub StdRng);
+
+impl Random {
+    pub fn tables(&mut self) -> std::collections::BTreeMap<GlobalId, Bag> {
+        let mut tables = std::collections::BTreeMap::new();
+        for (id, has_key) in [(T, true), (U, false)] {
+            let mut bag = Bag::default();
+            for at in 0..self.0.random_range(0..6) {
+                let key = if has_key { at - 1 } else { self.0.random_range(-1..3) };
+                let number = match self.0.random_range(0..4) {
+                    0 => Datum::Null,
+                    _ => Datum::Int4(self.0.random_range(-1..3)),
+                };
+                let text = match self.0.random_range(0..4) {
+                    0 => Datum::Null,
+                    _ => Datum::Text(["", "a", "b"][self.0.random_range(0..3)]),
+                };
+                bag.add(pack(&[Datum::Int4(key), number, text]), 1);
+            }
+            tables.insert(id, bag);
+        }
+        tables
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.0.random_range(0..100) < percent
+    }
+
+    /// An int4 over the columns of that type.
+    fn number(&mut self, types: &[ScalarType], depth: u32) -> Expr {
+        let ints: Vec<usize> = (0..types.len()).filter(|c| types[*c] == ScalarType::Int4).collect();
+        let roll = if depth == 0 { self.0.random_range(0..2) } else { self.0.random_range(0..8) };
+        match (roll, ints.choose(&mut self.0)) {
+            (2 | 3, Some(c)) => col(*c),
+            (4, _) => plus(self.number(types, depth - 1), self.number(types, depth - 1)),
+            (5, _) => divide(self.number(types, depth - 1), self.number(types, depth - 1)),
+            (6, _) => Expr::Case {
+                branches: vec![(self.predicate(types, depth - 1), self.number(types, depth - 1))],
+                otherwise: Box::new(self.number(types, depth - 1)),
+            },
+            (7, _) => {
+                Expr::Coalesce(vec![self.number(types, depth - 1), self.number(types, depth - 1)])
+            }
+            (1, Some(c)) => col(*c),
+            _ if self.chance(10) => Expr::null(ScalarType::Int4),
+            _ => int(self.0.random_range(-1..3)),
+        }
+    }
+
+    fn predicate(&mut self, types: &[ScalarType], depth: u32) -> Expr {
+        let roll = if depth == 0 { self.0.random_range(0..4) } else { self.0.random_range(0..8) };
+        let next = depth.saturating_sub(1);
+        match roll {
+            0 | 1 | 4 => eq(self.number(types, next), self.number(types, next)),
+            2 => lt(self.number(types, next), self.number(types, next)),
+            3 => self.number(types, next).is_null(),
+            5 => Expr::and(vec![self.predicate(types, next), self.predicate(types, next)]),
+            6 => Expr::or(vec![self.predicate(types, next), self.predicate(types, next)]),
+            _ => self.predicate(types, next).not(),
+        }
+    }
+
+    pub fn relation(&mut self, depth: u32) -> Relation {
+        if depth == 0 {
+            return match self.0.random_range(0..7) {
+                0 => self.constant(),
+                1..4 => u(),
+                _ => t(),
+            };
+        }
+        match self.0.random_range(0..12) {
+            0 | 1 => {
+                let input = self.relation(depth - 1);
+                let types = input.typ().scalars();
+                let count = self.0.random_range(1..3);
+                let predicates = (0..count).map(|_| self.predicate(&types, 2)).collect();
+                input.filter(predicates)
+            }
+            2 => {
+                let input = self.relation(depth - 1);
+                let mut types = input.typ().scalars();
+                let mut exprs = Vec::new();
+                for _ in 0..self.0.random_range(1..3) {
+                    exprs.push(self.number(&types, 2));
+                    types.push(ScalarType::Int4);
+                }
+                input.map(exprs)
+            }
+            3 => self.projected(depth - 1),
+            4..7 => self.join(depth - 1),
+            7 => {
+                let input = self.relation(depth - 1);
+                if self.chance(50) { input.distinct() } else { self.reduce(input) }
+            }
+            8 => self.top_k(depth - 1),
+            9 => {
+                let (a, b) = self.alike(depth - 1);
+                match self.0.random_range(0..3) {
+                    0 => Relation::union(vec![a, b]),
+                    1 => Relation::union(vec![a, b.negate()]).threshold(),
+                    _ => Relation::union(vec![a.clone(), b, a]),
+                }
+            }
+            10 => {
+                let value = self.relation(depth - 1);
+                let id = self.0.random_range(1_000..1_000_000_000);
+                let get = Relation::local(id, value.typ());
+                let other = self.relation(depth - 1);
+                let body = Relation::join(vec![get.clone(), other, get], Vec::new());
+                let arity = value.arity();
+                let total = body.arity();
+                let types = body.typ().scalars();
+                let class = Equivalence::null_safe(vec![col(0), col(total - arity)]);
+                let Relation::Join { inputs, .. } = body else { unreachable!("just made") };
+                let classes = if types.is_empty() || arity == 0 { vec![] } else { vec![class] };
+                value.let_in(id, Relation::join(inputs, classes))
+            }
+            _ => self.relation(depth - 1),
+        }
+    }
+
+    fn constant(&mut self) -> Relation {
+        let mut ty = super::table_type();
+        ty.keys.clear();
+        let rows = (0..self.0.random_range(0..3)).map(|_| {
+            let key = Datum::Int4(self.0.random_range(0..3));
+            (pack(&[key, Datum::Null, Datum::Text("a")]), 1)
+        });
+        let rows: Vec<_> = rows.collect();
+        Relation::constant(rows, ty)
+    }
+
+    fn projected(&mut self, depth: u32) -> Relation {
+        let input = self.relation(depth);
+        let arity = input.arity();
+        let outputs = match arity {
+            0 => Vec::new(),
+            _ => (0..self.0.random_range(1..4)).map(|_| self.0.random_range(0..arity)).collect(),
+        };
+        input.project(outputs)
+    }
+
+    fn join(&mut self, depth: u32) -> Relation {
+        let count = self.0.random_range(2..4);
+        let inputs: Vec<Relation> = (0..count).map(|_| self.relation(depth.min(2))).collect();
+        let types: Vec<ScalarType> = inputs.iter().flat_map(|i| i.typ().scalars()).collect();
+        let mut classes = Vec::new();
+        for _ in 0..self.0.random_range(1..4) {
+            let of = *[ScalarType::Int4, ScalarType::Int4, ScalarType::Text]
+                .choose(&mut self.0)
+                .expect("not empty");
+            let columns: Vec<usize> = (0..types.len()).filter(|c| types[*c] == of).collect();
+            if columns.is_empty() {
+                continue;
+            }
+            let size = self.0.random_range(2..4);
+            let mut exprs: Vec<Expr> =
+                (0..size).map(|_| col(*columns.choose(&mut self.0).expect("not empty"))).collect();
+            if self.chance(15) && of == ScalarType::Int4 {
+                exprs.push(int(self.0.random_range(0..3)));
+            }
+            if self.chance(15) && of == ScalarType::Int4 {
+                exprs.push(self.number(&types, 1));
+            }
+            classes.push(Equivalence { exprs, null_safe: self.chance(30) });
+        }
+        Relation::join(inputs, classes)
+    }
+
+    fn reduce(&mut self, input: Relation) -> Relation {
+        let types = input.typ().scalars();
+        let keys = self.0.random_range(0..3);
+        let key = (0..keys).map(|_| self.number(&types, 1)).collect();
+        let mut aggregates = Vec::new();
+        for _ in 0..self.0.random_range(0..3) {
+            let int4 = ScalarType::Int4;
+            let funcs = [
+                AggFunc::CountStar,
+                AggFunc::Count,
+                AggFunc::Sum(int4),
+                AggFunc::Min(int4),
+                AggFunc::Max(int4),
+            ];
+            let func = *funcs.choose(&mut self.0).expect("not empty");
+            let is_star = func == AggFunc::CountStar;
+            let arg = if is_star { Expr::bool(true) } else { self.number(&types, 1) };
+            let filter = self.chance(30).then(|| self.predicate(&types, 1));
+            let distinct = !is_star && self.chance(30);
+            aggregates.push(Aggregate { func, arg, distinct, filter });
+        }
+        input.reduce(key, aggregates)
+    }
+
+    fn top_k(&mut self, depth: u32) -> Relation {
+        let input = self.relation(depth);
+        let arity = input.arity();
+        if arity == 0 {
+            return input;
+        }
+        let group: Vec<usize> =
+            (0..self.0.random_range(0..2)).map(|_| self.0.random_range(0..arity)).collect();
+        let order = (0..self.0.random_range(0..3))
+            .map(|_| ColumnOrder {
+                column: self.0.random_range(0..arity),
+                descending: self.0.random(),
+                nulls_first: self.0.random(),
+            })
+            .collect();
+        if self.chance(50) {
+            let bound = Expr::literal(Datum::Int8(self.0.random_range(-1..3)), ScalarType::Int8);
+            let oid = [467, 469, 471].choose(&mut self.0).copied().expect("not empty");
+            let ranked = input.rank(group, order);
+            return ranked.filter(vec![Expr::call_by_oid(oid, vec![col(arity), bound])]);
+        }
+        let limit = self.chance(70).then(|| self.0.random_range(0..3));
+        input.top_k(group, order, limit, self.0.random_range(0..2))
+    }
+
+    /// Two relations of one type.
+    fn alike(&mut self, depth: u32) -> (Relation, Relation) {
+        let pick = |relation: Relation, random: &mut Random| {
+            let types = relation.typ().scalars();
+            let arity = types.len();
+            let exprs = vec![random.number(&types, 1), random.number(&types, 0)];
+            relation.map(exprs).project(vec![arity, arity + 1])
+        };
+        let (a, b) = (self.relation(depth), self.relation(depth));
+        (pick(a, self), pick(b, self))
+    }
+}
