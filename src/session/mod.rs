@@ -3,5 +3,7 @@
 //! Floor 6. Knows SQL's front end, the optimizer and the coordinator; never sockets nor timely.
 //!
 //! * [`frontend`] — the client as the session talks to it
+//! * [`variables`] — settings
 
 pub mod frontend;
+pub mod variables;
