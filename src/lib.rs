@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod config;
 pub mod coord;
 pub mod dataflow;
 pub mod error;
@@ -9,6 +10,7 @@ pub mod expr;
 pub mod optimizer;
 pub mod plan;
 pub mod repr;
+pub mod server;
 pub mod session;
 pub mod sql;
 

@@ -36,10 +36,10 @@ pub fn parse_binary<'a>(
         ScalarType::Numeric => {
             Datum::Numeric(Numeric::read_binary(bytes)?.with_typmod(typmod)?.encode_in(arena))
         }
-        ScalarType::Text => Datum::Text(text(bytes)?),
-        ScalarType::Varchar => Datum::Text(fit_varchar(text(bytes)?, typmod, false)?),
-        ScalarType::Bpchar => Datum::Text(fit_bpchar(text(bytes)?, typmod, false, arena)?),
-        ScalarType::Name => Datum::Text(fit_name(text(bytes)?)),
+        ScalarType::Text => Datum::Text(utf8(bytes)?),
+        ScalarType::Varchar => Datum::Text(fit_varchar(utf8(bytes)?, typmod, false)?),
+        ScalarType::Bpchar => Datum::Text(fit_bpchar(utf8(bytes)?, typmod, false, arena)?),
+        ScalarType::Name => Datum::Text(fit_name(utf8(bytes)?)),
         ScalarType::Bytea => Datum::Bytea(bytes),
         ScalarType::Date => Datum::Date(date(i32::from_be_bytes(fixed(bytes)?))?),
         ScalarType::Time => {
@@ -105,7 +105,8 @@ fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     }
 }
 
-fn text(bytes: &[u8]) -> Result<&str> {
+/// The text that these bytes are. Error 22021 where they are not UTF-8, or have a zero.
+pub fn utf8(bytes: &[u8]) -> Result<&str> {
     let fault = |at: &[u8]| {
         let shown: Vec<String> = at.iter().map(|byte| format!("0x{byte:02x}")).collect();
         Error::new(
@@ -155,7 +156,7 @@ fn timestamp(bytes: &[u8], typmod: i32) -> Result<i64> {
 
 fn jsonb<'a>(bytes: &[u8], arena: &'a Bump) -> Result<JsonbRef<'a>> {
     match bytes.split_first() {
-        Some((&JSONB_VERSION, json)) => JsonbRef::parse(text(json)?, arena),
+        Some((&JSONB_VERSION, json)) => JsonbRef::parse(utf8(json)?, arena),
         Some((version, _)) => Err(Error::new(
             SqlState::INTERNAL_ERROR,
             format!("unsupported jsonb version number {version}"),
