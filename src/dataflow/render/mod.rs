@@ -16,11 +16,15 @@ pub mod constant;
 pub mod extreme;
 pub mod group;
 pub mod mfp;
+#[cfg(test)]
+mod oracle;
 pub mod order;
 pub mod reduce;
 pub mod rows;
 pub mod sink;
 pub mod sums;
+#[cfg(test)]
+mod tests;
 pub mod threshold;
 pub mod topk;
 pub mod transform;

@@ -1,0 +1,389 @@
+//! The naive evaluator of physical plans that rendered dataflows are compared with.
+//!
+//! It knows the content of the imported relations at one time, and computes each node from
+//! scratch, a list of rows from lists of rows, with arithmetic of its own where the renderer is
+//! clever: sums are added one by one, groups are sorted, nothing is remembered.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bumpalo::Bump;
+
+use super::order::compare_rows;
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::error::EvalError;
+use crate::expr::func::EvalContext;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::Expr;
+use crate::plan::physical::{Arrangement, Dataflow, Node};
+use crate::repr::datetime::{interval_add, interval_divide};
+use crate::repr::key::{KeyMode, encode_key};
+use crate::repr::numeric::Numeric;
+use crate::repr::settings::FormatSettings;
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{Datum, Diff, Interval, Row, ScalarType};
+
+/// Rows with their counts, and errors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    pub rows: BTreeMap<Row, Diff>,
+    pub errors: BTreeSet<EvalError>,
+}
+
+impl Content {
+    pub fn add(&mut self, row: Row, count: Diff) {
+        let now = self.rows.entry(row.clone()).or_insert(0);
+        *now += count;
+        if *now == 0 {
+            self.rows.remove(&row);
+        }
+    }
+
+    fn with_errors_of(&self) -> Content {
+        Content { rows: BTreeMap::new(), errors: self.errors.clone() }
+    }
+
+    /// Decodes each row and passes its datums on; what it returns is noted if it is an error.
+    fn for_each(
+        &self,
+        types: &[ScalarType],
+        errors: &mut BTreeSet<EvalError>,
+        mut f: impl for<'a> FnMut(&[Datum<'a>], &'a Bump, &Row, Diff) -> Result<(), EvalError>,
+    ) {
+        for (row, count) in &self.rows {
+            let arena = Bump::new();
+            let mut datums = Vec::new();
+            decode_values(types, row.bytes(), &mut datums);
+            errors.extend(f(&datums, &arena, row, *count).err());
+        }
+    }
+}
+
+/// The content of the last node.
+pub fn evaluate(plan: &Dataflow, imports: &[Content]) -> Content {
+    let mut done: Vec<Content> = Vec::new();
+    for node in &plan.nodes {
+        let content = evaluate_node(plan, node, imports, &done);
+        done.push(content);
+    }
+    done.pop().unwrap()
+}
+
+fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Content]) -> Content {
+    match node {
+        Node::Constant { rows: Ok(rows) } => {
+            let mut out = Content::default();
+            rows.iter().for_each(|(row, count)| out.add(row.clone(), *count));
+            out
+        }
+        Node::Constant { rows: Err(error) } => {
+            Content { errors: BTreeSet::from([error.clone()]), ..Content::default() }
+        }
+        Node::Import { import } => imports[*import].clone(),
+        Node::Mfp { input, types, mfp } => {
+            let mut out = done[*input].with_errors_of();
+            let mut errors = BTreeSet::new();
+            done[*input].for_each(types, &mut errors, |datums, _, _, count| {
+                apply(mfp, datums, &plan.settings, count, &mut out)
+            });
+            out.errors.extend(errors);
+            out
+        }
+        Node::Arrange { input, layout } => arrange(&done[*input], layout, &plan.settings),
+        Node::Join { left, right, mfp } => {
+            let layout = |node: usize| match &plan.nodes[node] {
+                Node::Import { import } => &plan.imports[*import].layout,
+                Node::Arrange { layout, .. } => layout,
+                _ => panic!("only arrangements are joined"),
+            };
+            let (a, b) = (layout(*left), layout(*right));
+            join(plan, (&done[*left], a), (&done[*right], b), mfp)
+        }
+        Node::Reduce { input, types, key, key_types, aggregates } => {
+            reduce(&done[*input], types, (key, key_types), aggregates, &plan.settings)
+        }
+        Node::TopK { input, types, group_key, order, limit, offset, rank } => {
+            let mut out = done[*input].with_errors_of();
+            let mut groups: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+            done[*input].for_each(types, &mut BTreeSet::new(), |datums, _, row, count| {
+                let key: Vec<Datum<'_>> = group_key.iter().map(|c| datums[*c]).collect();
+                let key_types: Vec<ScalarType> = group_key.iter().map(|c| types[*c]).collect();
+                let group = groups.entry(key_of(&key_types, &key)).or_default();
+                group.extend((0..count).map(|_| row.clone()));
+                Ok(())
+            });
+            for (_, mut rows) in groups {
+                rows.sort_by(|a, b| {
+                    let (mut x, mut y) = (Vec::new(), Vec::new());
+                    decode_values(types, a.bytes(), &mut x);
+                    decode_values(types, b.bytes(), &mut y);
+                    compare_rows(types, order, &x, &y).then(a.cmp(b))
+                });
+                let limit = limit.unwrap_or(u64::MAX) as usize;
+                let numbered = rows.iter().enumerate().skip(*offset as usize).take(limit);
+                for (i, row) in numbered {
+                    let mut datums = Vec::new();
+                    decode_values(types, row.bytes(), &mut datums);
+                    datums.extend(rank.then_some(Datum::Int8(i as i64 + 1)));
+                    out.add(pack(&datums), 1);
+                }
+            }
+            out
+        }
+        Node::Negate { input } => {
+            let mut out = done[*input].clone();
+            out.rows.values_mut().for_each(|count| *count = -*count);
+            out
+        }
+        Node::Threshold { input, types } => threshold(&done[*input], types),
+        Node::Union { inputs } => {
+            let mut out = Content::default();
+            for input in inputs {
+                out.errors.extend(done[*input].errors.iter().cloned());
+                done[*input].rows.iter().for_each(|(row, count)| out.add(row.clone(), *count));
+            }
+            out
+        }
+    }
+}
+
+fn apply(
+    mfp: &Mfp,
+    datums: &[Datum<'_>],
+    settings: &FormatSettings,
+    count: Diff,
+    out: &mut Content,
+) -> Result<(), EvalError> {
+    let arena = Bump::new();
+    let cx = EvalContext { arena: &arena, settings };
+    let mut datums = datums.to_vec();
+    if mfp.evaluate(&mut datums, &cx)? {
+        let row: Vec<Datum<'_>> = mfp.projection.iter().map(|c| datums[*c]).collect();
+        out.add(pack(&row), count);
+    }
+    Ok(())
+}
+
+fn evaluate_exprs<'a>(
+    exprs: &'a [Expr],
+    datums: &[Datum<'a>],
+    cx: &EvalContext<'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    exprs.iter().map(|expr| expr.eval(datums, cx)).collect()
+}
+
+fn key_of(types: &[ScalarType], datums: &[Datum<'_>]) -> Vec<u8> {
+    let mut key = Vec::new();
+    encode_key(KeyMode::NullSafe, types, datums, &mut key);
+    key
+}
+
+/// The rows that an arrangement holds.
+fn arrange(input: &Content, layout: &Arrangement, settings: &FormatSettings) -> Content {
+    let mut out = input.with_errors_of();
+    let mut errors = BTreeSet::new();
+    input.for_each(&layout.types, &mut errors, |datums, arena, row, count| {
+        let cx = EvalContext { arena, settings };
+        let key = evaluate_exprs(&layout.key, datums, &cx)?;
+        if layout.mode == KeyMode::NullSafe || !key.iter().any(Datum::is_null) {
+            out.add(row.clone(), count);
+        }
+        Ok(())
+    });
+    out.errors.extend(errors);
+    out
+}
+
+fn join(
+    plan: &Dataflow,
+    (a, a_layout): (&Content, &Arrangement),
+    (b, b_layout): (&Content, &Arrangement),
+    mfp: &Mfp,
+) -> Content {
+    let mut out = a.with_errors_of();
+    out.errors.extend(b.errors.iter().cloned());
+    let mut errors = BTreeSet::new();
+    let settings = &plan.settings;
+    a.for_each(&a_layout.types, &mut BTreeSet::new(), |left, arena, _, n| {
+        let cx = EvalContext { arena, settings };
+        let left_key = key_of(&a_layout.key_types, &evaluate_exprs(&a_layout.key, left, &cx)?);
+        b.for_each(&b_layout.types, &mut errors, |right, arena, _, m| {
+            let cx = EvalContext { arena, settings };
+            let right_key = evaluate_exprs(&b_layout.key, right, &cx)?;
+            if key_of(&b_layout.key_types, &right_key) != left_key {
+                return Ok(());
+            }
+            let both: Vec<Datum<'_>> = left.iter().chain(right).copied().collect();
+            apply(mfp, &both, settings, n * m, &mut out)
+        });
+        Ok(())
+    });
+    out.errors.extend(errors);
+    out
+}
+
+fn threshold(input: &Content, types: &[ScalarType]) -> Content {
+    let mut out = input.with_errors_of();
+    let mut groups: BTreeMap<Vec<u8>, Vec<(Row, Diff)>> = BTreeMap::new();
+    input.for_each(types, &mut BTreeSet::new(), |datums, _, row, count| {
+        groups.entry(key_of(types, datums)).or_default().push((row.clone(), count));
+        Ok(())
+    });
+    for rows in groups.values() {
+        let mut left: Diff = rows.iter().map(|(_, count)| count).sum();
+        for (row, count) in rows {
+            let count = (*count).min(left);
+            if count > 0 {
+                out.add(row.clone(), count);
+                left -= count;
+            }
+        }
+    }
+    out
+}
+
+fn reduce(
+    input: &Content,
+    types: &[ScalarType],
+    (key, key_types): (&[Expr], &[ScalarType]),
+    aggregates: &[Aggregate],
+    settings: &FormatSettings,
+) -> Content {
+    let mut out = input.with_errors_of();
+    let mut errors = BTreeSet::new();
+    // For each group the least key as written, and for each aggregate its arguments.
+    type Args = Vec<Vec<Row>>;
+    let mut groups: BTreeMap<Vec<u8>, (Row, Args)> = BTreeMap::new();
+    input.for_each(types, &mut errors, |datums, arena, _, count| {
+        let cx = EvalContext { arena, settings };
+        let written = evaluate_exprs(key, datums, &cx)?;
+        let mut args = Vec::new();
+        for aggregate in aggregates {
+            let takes_part = match &aggregate.filter {
+                Some(filter) => filter.eval(datums, &cx)? == Datum::Bool(true),
+                None => true,
+            };
+            args.push(if takes_part { Some(aggregate.arg.eval(datums, &cx)?) } else { None });
+        }
+        let row = pack(&written);
+        let group = groups.entry(key_of(key_types, &written));
+        let (least, all) =
+            group.or_insert_with(|| (row.clone(), vec![Vec::new(); aggregates.len()]));
+        *least = row.min(least.clone());
+        for (all, arg) in all.iter_mut().zip(&args) {
+            if let Some(arg) = arg.filter(|arg| !arg.is_null()) {
+                all.extend((0..count).map(|_| pack(&[arg])));
+            }
+        }
+        Ok(())
+    });
+    for (least, args) in groups.values() {
+        let arena = Bump::new();
+        let mut datums = Vec::new();
+        decode_values(key_types, least.bytes(), &mut datums);
+        let mut failed = None;
+        for (aggregate, args) in aggregates.iter().zip(args) {
+            match aggregate_of(aggregate, args, types, &arena) {
+                Ok(datum) => datums.push(datum),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            None => out.add(pack(&datums), 1),
+            Some(error) => errors.extend([error]),
+        }
+    }
+    out.errors.extend(errors);
+    out
+}
+
+fn aggregate_of<'a>(
+    aggregate: &Aggregate,
+    args: &'a [Row],
+    types: &[ScalarType],
+    arena: &'a Bump,
+) -> Result<Datum<'a>, EvalError> {
+    let columns: Vec<_> = types.iter().map(|t| crate::repr::ColumnType::nullable(*t)).collect();
+    let ty = aggregate.arg.typ(&columns).scalar;
+    let mut datums = Vec::new();
+    args.iter().for_each(|arg| decode_values(&[ty], arg.bytes(), &mut datums));
+    let mut with_rows: Vec<(Datum<'_>, &Row)> = datums.into_iter().zip(args).collect();
+    with_rows.sort_by(|a, b| a.0.compare_as(ty, &b.0).then(a.1.cmp(b.1)));
+    if aggregate.distinct {
+        with_rows.dedup_by(|a, b| a.0.compare_as(ty, &b.0) == Ordering::Equal);
+    }
+    let datums: Vec<Datum<'_>> = with_rows.iter().map(|(datum, _)| *datum).collect();
+    let count = datums.len();
+    if matches!(aggregate.func, AggFunc::CountStar | AggFunc::Count) {
+        return Ok(Datum::Int8(count as i64));
+    }
+    if count == 0 {
+        return Ok(Datum::Null);
+    }
+    Ok(match aggregate.func {
+        AggFunc::Min(_) => datums[0],
+        // The first of the greatest, which are sorted by what was written.
+        AggFunc::Max(ty) => {
+            let greatest = datums[count - 1];
+            *datums.iter().find(|d| d.compare_as(ty, &greatest).is_eq()).unwrap()
+        }
+        AggFunc::BoolAnd => Datum::Bool(datums.iter().all(|d| *d == Datum::Bool(true))),
+        AggFunc::BoolOr => Datum::Bool(datums.contains(&Datum::Bool(true))),
+        AggFunc::Sum(ty) => sum(ty, &datums)?.datum(ty, arena),
+        AggFunc::Avg(_) => match sum(ty, &datums)? {
+            Sum::Number(sum) => {
+                let mean = sum.div(&Numeric::from_i128(count as i128))?;
+                Datum::Numeric(mean.encode_in(arena))
+            }
+            Sum::Float(sum) => Datum::Float8(sum / count as f64),
+            Sum::Span(sum) => Datum::Interval(interval_divide(&sum, count as f64)?),
+        },
+        AggFunc::CountStar | AggFunc::Count => unreachable!(),
+    })
+}
+
+enum Sum {
+    Number(Numeric),
+    Float(f64),
+    Span(Interval),
+}
+
+impl Sum {
+    fn datum(self, ty: ScalarType, arena: &Bump) -> Datum<'_> {
+        match self {
+            Sum::Number(sum) if matches!(ty, ScalarType::Int2 | ScalarType::Int4) => {
+                Datum::Int8(sum.to_i64().unwrap())
+            }
+            Sum::Number(sum) => Datum::Numeric(sum.encode_in(arena)),
+            Sum::Float(sum) if ty == ScalarType::Float4 => Datum::Float4(sum as f32),
+            Sum::Float(sum) => Datum::Float8(sum),
+            Sum::Span(sum) => Datum::Interval(sum),
+        }
+    }
+}
+
+/// Adds up one by one.
+fn sum(ty: ScalarType, datums: &[Datum<'_>]) -> Result<Sum, EvalError> {
+    let mut number = Numeric::from_i128(0);
+    let mut float = 0.0;
+    let mut span = Interval::default();
+    for datum in datums {
+        match *datum {
+            Datum::Int2(v) => number = number.add(&i64::from(v).into())?,
+            Datum::Int4(v) => number = number.add(&i64::from(v).into())?,
+            Datum::Int8(v) => number = number.add(&v.into())?,
+            Datum::Numeric(v) => number = number.add(&v.to_owned())?,
+            Datum::Float4(v) => float += f64::from(v),
+            Datum::Float8(v) => float += v,
+            Datum::Interval(v) => span = interval_add(&span, &v)?,
+            _ => panic!("not a sum"),
+        }
+    }
+    Ok(match ty {
+        // NaN has many bit patterns.
+        ScalarType::Float4 | ScalarType::Float8 if float.is_nan() => Sum::Float(f64::NAN),
+        ScalarType::Float4 | ScalarType::Float8 => Sum::Float(float),
+        ScalarType::Interval => Sum::Span(span),
+        _ => Sum::Number(number),
+    })
+}

@@ -1,0 +1,545 @@
+//! Random plans under random updates, on one and two workers, against [`super::oracle`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use rand::prelude::*;
+use timely::worker::Worker;
+
+use super::build::build;
+use super::oracle::{Content, evaluate};
+use crate::dataflow::arrangement::upper_of;
+use crate::dataflow::built::{Built, BuiltSink};
+use crate::dataflow::emit::{Emit, error_of};
+use crate::dataflow::subscribe::Subscription;
+use crate::dataflow::testing::Table;
+use crate::dataflow::traces::{Maintained, Traces};
+use crate::error::SqlState;
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::error::EvalError;
+use crate::expr::func::EvalContext;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::Expr;
+use crate::plan::physical::{Arrangement, ArrangementId, Dataflow, Import, Node, Sink, Source};
+use crate::plan::relation::ColumnOrder;
+use crate::repr::key::KeyMode;
+use crate::repr::numeric::Numeric;
+use crate::repr::settings::FormatSettings;
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{Datum, Diff, GlobalId, Interval, Row, ScalarType, Timestamp};
+
+use ScalarType::{Bool, Bpchar, Date, Float8, Int4, Int8, Interval as Span, Numeric as Num, Text};
+
+const INT4_LT: u32 = 66;
+const INT4_DIV: u32 = 154;
+
+/// A change of a table at a time.
+type Change = (usize, Row, Diff);
+/// The changes of each time, from 1 on.
+type History = Vec<Vec<Change>>;
+
+fn layout(types: &[ScalarType], key: &[usize], mode: KeyMode) -> Arrangement {
+    let key_types: Vec<ScalarType> = key.iter().map(|c| types[*c]).collect();
+    let in_key = |c: usize| key.iter().position(|k| *k == c && types[c].key_is_identity());
+    let value: Vec<usize> = (0..types.len()).filter(|c| in_key(*c).is_none()).collect();
+    let source = |c: usize| match in_key(c) {
+        Some(at) => Source::Key(at),
+        None => Source::Value(value.iter().position(|v| *v == c).unwrap()),
+    };
+    Arrangement {
+        types: types.to_vec(),
+        key: key.iter().map(|c| Expr::Column(*c)).collect(),
+        key_types,
+        mode,
+        columns: (0..types.len()).map(source).collect(),
+        value,
+    }
+}
+
+fn tables() -> Vec<Arrangement> {
+    vec![
+        layout(&[Int4, Int4, Text, Num], &[0], KeyMode::NullSafe),
+        layout(&[Int4, Num, Float8, Span, Bool], &[1, 0], KeyMode::NullSafe),
+        layout(&[Int4, Bpchar, Int8, Date], &[2, 0], KeyMode::Strict),
+    ]
+}
+
+fn random_datum<'a>(ty: ScalarType, rng: &mut StdRng, arena: &'a Bump) -> Datum<'a> {
+    if rng.random_bool(0.15) {
+        return Datum::Null;
+    }
+    let small = rng.random_range(-1..3);
+    match ty {
+        Int4 => Datum::Int4(small),
+        Int8 => Datum::Int8(small.into()),
+        Date => Datum::Date(small),
+        Bool => Datum::Bool(small > 0),
+        Text => Datum::Text(["", "a", "ab", "b"][(small + 1) as usize]),
+        Bpchar => Datum::Text(["", " ", "a", "a "][(small + 1) as usize]),
+        Float8 => Datum::Float8([0.0, -0.0, 0.25, -1.5][(small + 1) as usize]),
+        Num => {
+            let special = [Numeric::NaN, Numeric::PositiveInfinity, Numeric::NegativeInfinity];
+            let scale = rng.random_range(0..4);
+            let numeric = match rng.random_range(0..40) {
+                i @ 0..3 => special[i].clone(),
+                3 => Numeric::new(i128::MAX - 5, 2),
+                _ => Numeric::new(i128::from(small) * 10i128.pow(scale), scale as u16),
+            };
+            Datum::Numeric(numeric.encode_in(arena))
+        }
+        Span => Datum::Interval(Interval { months: small, days: 30 * (small % 2), micros: 5 }),
+        _ => panic!("no table has this type"),
+    }
+}
+
+/// Random changes that leave no count negative.
+fn random_history(rng: &mut StdRng, times: usize, largest: usize) -> History {
+    let mut live: Vec<Change> = Vec::new();
+    (0..times)
+        .map(|_| {
+            let mut changes = Vec::new();
+            for _ in 0..rng.random_range(0..largest) {
+                if !live.is_empty() && rng.random_bool(0.45) {
+                    let (table, row, _) = live.swap_remove(rng.random_range(0..live.len()));
+                    changes.push((table, row, -1));
+                } else {
+                    let arena = Bump::new();
+                    let table = rng.random_range(0..3);
+                    let types = &tables()[table].types;
+                    let mut datums: Vec<_> =
+                        types.iter().map(|ty| random_datum(*ty, rng, &arena)).collect();
+                    if table == 2 {
+                        // Its key is strict.
+                        datums[0] = Datum::Int4(rng.random_range(0..3));
+                        datums[2] = Datum::Int8(rng.random_range(0..3));
+                    }
+                    live.push((table, pack(&datums), 1));
+                    changes.extend(live.last().cloned());
+                }
+            }
+            changes
+        })
+        .collect()
+}
+
+fn contents_at(history: &History, time: usize) -> Vec<Content> {
+    let mut contents = vec![Content::default(); 3];
+    for (table, row, diff) in history[..time].iter().flatten() {
+        contents[*table].add(row.clone(), *diff);
+    }
+    contents
+}
+
+fn import(relation: u64, layout: Arrangement) -> Import {
+    let id = GlobalId(relation);
+    Import { id: ArrangementId { relation: id, index: id }, layout }
+}
+
+fn dataflow(nodes: Vec<Node>) -> Dataflow {
+    let imports = tables().into_iter().enumerate().map(|(i, layout)| import(i as u64, layout));
+    Dataflow {
+        id: GlobalId(100),
+        imports: imports.collect(),
+        nodes,
+        sink: Sink::Subscribe { up_to: None, snapshot: true, buffer_limit: 1 << 40 },
+        as_of: 0,
+        settings: FormatSettings::default(),
+    }
+}
+
+/// What came out: changes of rows and of errors.
+#[derive(Default, Debug)]
+struct Outcome {
+    oks: Vec<(Timestamp, Row, Diff)>,
+    errs: Vec<(Timestamp, Row, Diff)>,
+}
+
+impl Outcome {
+    fn at(&self, time: Timestamp) -> Content {
+        let mut content = Content::default();
+        let up_to = |changes: &[(Timestamp, Row, Diff)]| {
+            let mut sum: BTreeMap<Row, Diff> = BTreeMap::new();
+            for (_, row, diff) in changes.iter().filter(|(t, ..)| *t <= time) {
+                *sum.entry(row.clone()).or_insert(0) += diff;
+            }
+            sum.retain(|_, count| *count != 0);
+            sum
+        };
+        content.rows = up_to(&self.oks);
+        let errors = up_to(&self.errs);
+        assert!(errors.values().all(|count| *count > 0), "errors are never negated");
+        content.errors = errors.keys().map(|error| error_of(error.bytes())).collect();
+        content
+    }
+}
+
+/// One worker's tables and dataflows.
+struct Site<'w> {
+    worker: &'w mut Worker,
+    tables: Vec<Table>,
+    traces: Traces,
+    needs: Vec<Timestamp>,
+    running: Vec<(Built, usize)>,
+}
+
+impl<'w> Site<'w> {
+    fn new(worker: &'w mut Worker) -> Site<'w> {
+        let mut traces = Traces::default();
+        let tables: Vec<Table> = (0..3).map(|_| Table::create(worker)).collect();
+        for (i, table) in tables.iter().enumerate() {
+            let maintained = Maintained::new(table.trace.clone(), None, 0);
+            traces.insert(GlobalId(i as u64), maintained);
+        }
+        Site { worker, tables, traces, needs: vec![0; 3], running: Vec::new() }
+    }
+
+    fn write(&mut self, changes: &[Change], time: Timestamp) {
+        let (index, peers) = (self.worker.index(), self.worker.peers());
+        let mut here: BTreeMap<usize, Vec<((Row, Row), Diff)>> = BTreeMap::new();
+        for (i, (table, row, diff)) in changes.iter().enumerate() {
+            let here = here.entry(*table).or_default();
+            if i % peers == index {
+                here.push((keyed(&tables()[*table], row), *diff));
+            }
+        }
+        for (table, changes) in here {
+            self.tables[table].write(&changes, time);
+            self.needs[table] = time + 1;
+        }
+    }
+
+    /// Builds a dataflow; imports beyond the tables are those of earlier dataflows.
+    fn build(&mut self, plan: &Dataflow) {
+        let built = build(self.worker, plan, &mut self.traces, Box::new(|| {}));
+        self.running.push((built, plan.imports.len()));
+    }
+
+    fn promise(&mut self, time: Timestamp) {
+        for (built, imports) in &self.running {
+            let needs = if *imports == 3 { self.needs.clone() } else { vec![time + 1] };
+            built.imports.advance(&needs, time + 1);
+        }
+    }
+
+    /// Steps until the reader has all of a time.
+    fn read(&mut self, reader: &Subscription, time: Timestamp, outcome: &mut Outcome) {
+        loop {
+            while let Some(batch) = reader.take() {
+                outcome.oks.extend(batch.oks);
+                outcome.errs.extend(batch.errs);
+                if batch.frontier.is_none_or(|frontier| frontier > time) {
+                    return;
+                }
+            }
+            self.worker.step();
+        }
+    }
+}
+
+fn keyed(layout: &Arrangement, row: &Row) -> (Row, Row) {
+    let mut shaper = super::rows::arranged_rows(layout);
+    let (arena, settings) = (Bump::new(), FormatSettings::default());
+    let (mut datums, mut emit) = (Vec::new(), Emit::default());
+    decode_values(&layout.types, row.bytes(), &mut datums);
+    shaper(&datums, &EvalContext { arena: &arena, settings: &settings }, &mut emit);
+    emit.oks.pop().unwrap()
+}
+
+/// Runs a plan over a history. With `kept`, its result is arranged so and read by a second
+/// dataflow.
+fn run(
+    plan: &Dataflow,
+    history: &History,
+    workers: usize,
+    kept: Option<Arrangement>,
+) -> Outcome {
+    let (plan, history) = (Arc::new(plan.clone()), Arc::new(history.clone()));
+    let config = match workers {
+        1 => timely::Config::thread(),
+        n => timely::Config::process(n),
+    };
+    let guards = timely::execute(config, move |worker| {
+        let mut site = Site::new(worker);
+        let mut outcome = Outcome::default();
+        let mut reader = None;
+        for (i, changes) in history.iter().enumerate() {
+            let time = i as Timestamp + 1;
+            site.write(changes, time);
+            if time >= plan.as_of {
+                let reader = reader.get_or_insert_with(|| install(&mut site, &plan, &kept));
+                site.promise(time);
+                site.read(reader, time, &mut outcome);
+            }
+            for table in &mut site.tables {
+                table.settle(site.worker);
+                table.compact(time.min(plan.as_of));
+            }
+        }
+        site.running.clear();
+        for index in site.worker.installed_dataflows() {
+            site.worker.drop_dataflow(index);
+        }
+        outcome
+    });
+    let mut all = Outcome::default();
+    for outcome in guards.unwrap().join() {
+        let outcome = outcome.unwrap();
+        all.oks.extend(outcome.oks);
+        all.errs.extend(outcome.errs);
+    }
+    all
+}
+
+fn install(site: &mut Site<'_>, plan: &Dataflow, kept: &Option<Arrangement>) -> Subscription {
+    match kept {
+        None => site.build(plan),
+        Some(layout) => {
+            let sink = Sink::Arrange(layout.clone());
+            site.build(&Dataflow { sink, ..plan.clone() });
+            let Built { imports, result } = site.running.pop().unwrap().0;
+            let BuiltSink::Arranged(maintained) = result else { panic!("it is arranged") };
+            site.traces.insert(GlobalId(100), *maintained);
+            let nothing = nothing_sent(site);
+            site.running.push((Built { imports, result: BuiltSink::Sent(nothing) }, 3));
+            let mut reading = dataflow(vec![Node::Import { import: 0 }]);
+            reading.imports = vec![import(100, layout.clone())];
+            reading.as_of = plan.as_of;
+            site.build(&reading);
+        }
+    }
+    match &site.running.last().unwrap().0.result {
+        BuiltSink::Sent(reader) => {
+            reader.add_credit(1 << 40);
+            reader.clone()
+        }
+        BuiltSink::Arranged(_) => panic!("it is sent"),
+    }
+}
+
+/// A reader that stands in where the result has gone elsewhere.
+fn nothing_sent(site: &mut Site<'_>) -> Subscription {
+    let plan = dataflow(vec![Node::Constant { rows: Ok(Vec::new()) }]);
+    let built = build(site.worker, &plan, &mut site.traces, Box::new(|| {}));
+    match built.result {
+        BuiltSink::Sent(reader) => reader,
+        BuiltSink::Arranged(_) => panic!("it is sent"),
+    }
+}
+
+/// Compares at every time; says at how many there were rows.
+fn check(plan: &Dataflow, history: &History, workers: usize, kept: Option<Arrangement>) -> usize {
+    let outcome = run(plan, history, workers, kept);
+    let mut seen = 0;
+    for time in (plan.as_of as usize).max(1)..=history.len() {
+        let expected = evaluate(plan, &contents_at(history, time));
+        let found = outcome.at(time as Timestamp);
+        if expected.errors.is_empty() {
+            assert_eq!(found, expected, "at {time} of {plan:#?}\n{history:#?}");
+            seen += usize::from(!expected.rows.is_empty());
+        } else {
+            // What is left of the rows is nobody's business.
+            assert!(!found.errors.is_empty(), "at {time} of {plan:#?}\n{history:#?}");
+        }
+    }
+    seen
+}
+
+/// Makes plans.
+struct Planner<'r> {
+    rng: &'r mut StdRng,
+    nodes: Vec<Node>,
+    types: Vec<Vec<ScalarType>>,
+}
+
+impl Planner<'_> {
+    fn push(&mut self, node: Node, types: Vec<ScalarType>) -> usize {
+        self.nodes.push(node);
+        self.types.push(types);
+        self.nodes.len() - 1
+    }
+
+    /// A node that is no arrangement made for a join.
+    fn any(&mut self) -> usize {
+        let usable: Vec<usize> = (0..self.nodes.len())
+            .filter(|i| !matches!(self.nodes[*i], Node::Arrange { .. } | Node::Negate { .. }))
+            .collect();
+        // Late ones more often, so that plans grow deep.
+        let a = usable[self.rng.random_range(0..usable.len())];
+        if self.rng.random() { *usable.last().unwrap() } else { a }
+    }
+
+    fn column_of(&mut self, types: &[ScalarType], ty: ScalarType) -> Option<usize> {
+        let columns: Vec<usize> = (0..types.len()).filter(|c| types[*c] == ty).collect();
+        columns.choose(self.rng).copied()
+    }
+
+    /// A filter, a computation that can fail and a projection, each perhaps.
+    fn mfp(&mut self, types: &[ScalarType], same_columns: bool) -> (Mfp, Vec<ScalarType>) {
+        let mut mfp = Mfp::identity(types.len());
+        let ints = (self.column_of(types, Int4), self.column_of(types, Int4));
+        let mut out = types.to_vec();
+        if let (Some(a), Some(b)) = ints {
+            let args = || vec![Expr::Column(a), Expr::Column(b)];
+            if self.rng.random_bool(0.3) {
+                mfp = mfp.filter([Expr::call_by_oid(INT4_LT, args()).not()]);
+            }
+            if !same_columns && self.rng.random_bool(0.1) {
+                mfp = mfp.map([Expr::call_by_oid(INT4_DIV, args())]);
+                out.push(Int4);
+            }
+        }
+        if self.rng.random_bool(0.3) {
+            let column = self.rng.random_range(0..types.len());
+            mfp = mfp.filter([Expr::Column(column).is_not_null()]);
+        }
+        if !same_columns {
+            let mut columns: Vec<usize> = (0..out.len()).collect();
+            columns.shuffle(self.rng);
+            columns.truncate(self.rng.random_range(1..6));
+            out = columns.iter().map(|c| out[*c]).collect();
+            mfp = mfp.project(columns);
+        }
+        (mfp, out)
+    }
+
+    fn step(&mut self) {
+        let input = self.any();
+        let types = self.types[input].clone();
+        if types.is_empty() {
+            return;
+        }
+        match self.rng.random_range(0..8) {
+            0 | 1 => {
+                let (mfp, out) = self.mfp(&types, false);
+                self.push(Node::Mfp { input, types, mfp }, out);
+            }
+            2 => self.join(input, types),
+            3..6 => self.reduce(input, types),
+            6 => self.top_k(input, types),
+            _ => {
+                // A multiset less a part of it.
+                let (mfp, _) = self.mfp(&types, true);
+                let part = Node::Mfp { input, types: types.clone(), mfp };
+                let part = self.push(part, types.clone());
+                if self.rng.random() {
+                    let negated = self.push(Node::Negate { input: part }, types.clone());
+                    let inputs = vec![input, part, negated, negated, input];
+                    let union = self.push(Node::Union { inputs }, types.clone());
+                    self.push(Node::Threshold { input: union, types: types.clone() }, types);
+                } else {
+                    self.push(Node::Union { inputs: vec![part, input] }, types);
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, left: usize, left_types: Vec<ScalarType>) {
+        let right = self.any();
+        let right_types = self.types[right].clone();
+        let common = (0..left_types.len())
+            .flat_map(|a| (0..right_types.len()).map(move |b| (a, b)))
+            .filter(|(a, b)| left_types[*a] == right_types[*b]);
+        let Some((a, b)) = common.choose(self.rng) else { return };
+        let mode = if self.rng.random() { KeyMode::Strict } else { KeyMode::NullSafe };
+        let arrange = |input, types: &[ScalarType], key| Node::Arrange {
+            input,
+            layout: layout(types, &[key], mode),
+        };
+        let left = self.push(arrange(left, &left_types, a), left_types.clone());
+        let right = self.push(arrange(right, &right_types, b), right_types.clone());
+        let both: Vec<ScalarType> = left_types.iter().chain(&right_types).copied().collect();
+        let (mfp, out) = self.mfp(&both, false);
+        self.push(Node::Join { left, right, mfp }, out);
+    }
+
+    fn reduce(&mut self, input: usize, types: Vec<ScalarType>) {
+        let keys = self.rng.random_range(0..3);
+        let key: Vec<usize> = (0..keys).map(|_| self.rng.random_range(0..types.len())).collect();
+        let count = self.rng.random_range(0..4);
+        let aggregates: Vec<Aggregate> = (0..count).map(|_| self.aggregate(&types)).collect();
+        let key_types: Vec<ScalarType> = key.iter().map(|c| types[*c]).collect();
+        let of_aggregates = aggregates.iter().map(|a| a.func.output_type().scalar);
+        let out = key_types.iter().copied().chain(of_aggregates).collect();
+        let key = key.into_iter().map(Expr::Column).collect();
+        self.push(Node::Reduce { input, types, key, key_types, aggregates }, out);
+    }
+
+    fn aggregate(&mut self, types: &[ScalarType]) -> Aggregate {
+        let column = self.rng.random_range(0..types.len());
+        let ty = types[column];
+        let mut funcs = vec![AggFunc::Count];
+        match ty {
+            Bool => funcs.extend([AggFunc::BoolAnd, AggFunc::BoolOr]),
+            Int4 | Int8 | Num | Float8 | Span => {
+                let (sum, mean) = (AggFunc::Sum(ty), AggFunc::Avg(ty));
+                funcs.extend([sum, mean, AggFunc::Min(ty), AggFunc::Max(ty)]);
+            }
+            _ => funcs.extend([AggFunc::Min(ty), AggFunc::Max(ty)]),
+        }
+        let filter = self.rng.random_range(0..types.len());
+        let filter = self.rng.random_bool(0.3).then(|| Expr::Column(filter).is_not_null());
+        if self.rng.random_bool(0.2) {
+            let arg = Expr::bool(true);
+            return Aggregate { func: AggFunc::CountStar, arg, distinct: false, filter };
+        }
+        let func = *funcs.choose(self.rng).unwrap();
+        let distinct = self.rng.random_bool(0.4);
+        Aggregate { func, arg: Expr::Column(column), distinct, filter }
+    }
+
+    fn top_k(&mut self, input: usize, types: Vec<ScalarType>) {
+        let mut columns: Vec<usize> = (0..types.len()).collect();
+        columns.shuffle(self.rng);
+        let groups = self.rng.random_range(0..2);
+        let order = columns.iter().skip(1).take(self.rng.random_range(0..3));
+        let order: Vec<ColumnOrder> = order
+            .map(|c| ColumnOrder { column: *c, descending: c % 2 == 0, nulls_first: c % 3 == 0 })
+            .collect();
+        let rank = self.rng.random_bool(0.3);
+        let limits = [None, Some(0), Some(1), Some(3)];
+        let limit = *limits.choose(self.rng).unwrap();
+        let offset = [0, 0, 1][self.rng.random_range(0..3)];
+        let mut out = types.clone();
+        out.extend(rank.then_some(Int8));
+        let group_key = columns.into_iter().take(groups).collect();
+        self.push(Node::TopK { input, types, group_key, order, limit, offset, rank }, out);
+    }
+}
+
+/// A plan and the types of its result.
+fn random_plan(rng: &mut StdRng) -> (Dataflow, Vec<ScalarType>) {
+    let mut planner = Planner { rng, nodes: Vec::new(), types: Vec::new() };
+    for (import, table) in tables().into_iter().enumerate() {
+        planner.push(Node::Import { import }, table.types);
+    }
+    for _ in 0..planner.rng.random_range(1..5) {
+        planner.step();
+    }
+    let types = planner.types.pop().unwrap();
+    (dataflow(planner.nodes), types)
+}
+
+fn check_random_plans(seed: u64, plans: usize, workers: usize) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut seen = 0;
+    for _ in 0..plans {
+        let (mut plan, types) = random_plan(&mut rng);
+        let history = random_history(&mut rng, 8, 9);
+        plan.as_of = [0, 1, 4][rng.random_range(0..3)];
+        let key = if types.is_empty() { &[][..] } else { &[0] };
+        let kept = rng.random_bool(0.3).then(|| layout(&types, key, KeyMode::NullSafe));
+        seen += check(&plan, &history, workers, kept);
+    }
+    assert!(seen > 3 * plans, "{seen} times with rows are too few");
+}
+
+#[test]
+fn random_plans_equal_the_naive_answer() {
+    check_random_plans(1, 300, 1);
+}
+
+#[test]
+fn random_plans_equal_the_naive_answer_on_two_workers() {
+    check_random_plans(2, 80, 2);
+}
