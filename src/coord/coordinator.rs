@@ -66,6 +66,8 @@ pub struct Coordinator {
     pub(super) recent: Recent,
     pub(super) acks: Vec<Ack>,
     pub(super) waiters: Vec<Waiter>,
+    /// What waits only for the lease to pass a time.
+    pub(super) spending: Vec<Waiter>,
     /// Who is exclusive, and what waits for the end of it.
     pub(super) exclusive: Option<u64>,
     pub(super) deferred: VecDeque<Event>,
@@ -220,14 +222,14 @@ impl Coordinator {
         }
         let hold = self.number();
         self.holds.insert(hold, time);
-        let snapshot = Snapshot { time, catalog, hold, events: self.events.clone() };
+        let taken = self.clock.next();
+        let snapshot = Snapshot { time, taken, catalog, hold, events: self.events.clone() };
+        let answer = move || {
+            let _ = reply.send(Ok(snapshot));
+        };
         match when {
-            When::At(_) => self.when_released(time, move || {
-                let _ = reply.send(Ok(snapshot));
-            }),
-            When::Durable | When::Tip => {
-                let _ = reply.send(Ok(snapshot));
-            }
+            When::At(_) => self.when_released(time, answer),
+            When::Durable | When::Tip => self.when_spent(taken, answer),
         }
     }
 
@@ -251,14 +253,19 @@ impl Coordinator {
 
     fn now(&mut self, reply: Reply<Timestamp>) {
         let time = self.clock.next();
-        self.ask_lease(time);
-        if self.gate.is_spent(time) {
+        self.when_spent(time, move || {
             let _ = reply.send(Ok(time));
-        } else {
-            self.when_released(time, move || {
-                let _ = reply.send(Ok(time));
-            });
+        });
+    }
+
+    /// Does something once no restart can give a time again.
+    fn when_spent(&mut self, time: Timestamp, go: impl FnOnce() + Send + 'static) {
+        if self.gate.is_spent(time) {
+            go();
+            return;
         }
+        self.ask_lease(time);
+        self.spending.push(Waiter { time, go: Box::new(go) });
     }
 
     pub(super) fn ask_lease(&mut self, time: Timestamp) {
@@ -292,6 +299,13 @@ impl Coordinator {
         let waiting = std::mem::take(&mut self.waiters);
         for waiter in waiting {
             if waiter.time <= released { (waiter.go)() } else { self.waiters.push(waiter) }
+        }
+        for waiter in std::mem::take(&mut self.spending) {
+            if self.gate.is_spent(waiter.time) {
+                (waiter.go)();
+            } else {
+                self.spending.push(waiter);
+            }
         }
         for reader in std::mem::take(&mut self.withheld) {
             self.release_changes(reader);

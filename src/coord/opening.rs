@@ -98,6 +98,7 @@ impl Opening {
             recent: Recent::default(),
             acks: Vec::new(),
             waiters: Vec::new(),
+            spending: Vec::new(),
             exclusive: None,
             deferred: VecDeque::new(),
             writes: Vec::new(),

@@ -58,6 +58,8 @@ pub enum When {
 pub struct Snapshot {
     /// The time of the content.
     pub time: Timestamp,
+    /// When it was taken: what `now()` shows. No restart will give it again.
+    pub taken: Timestamp,
     /// The objects at that time.
     pub catalog: Arc<Catalog>,
     pub(crate) hold: u64,

@@ -146,6 +146,8 @@ pub struct Finishing {
 /// What `RETURNING` answers with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returning {
+    /// The table whose row it is.
+    pub table: GlobalId,
     /// Over the new row (INSERT, UPDATE) or the old one (DELETE).
     pub exprs: Vec<Expr>,
     /// Their names and types.

@@ -1,0 +1,90 @@
+//! What all sessions of a server share: the line to the coordinator, and the layouts of
+//! arrangements, which follow from the catalog and never change for an id.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
+use crate::catalog::item::{Index, ItemKind};
+use crate::catalog::objects::Catalog;
+use crate::coord::request::Client;
+use crate::error::{Error, Result};
+use crate::optimizer::physical::{index_layout, table_layout, view_layout};
+use crate::plan::physical::{Arrangement, ArrangementId};
+use crate::repr::GlobalId;
+use crate::session::binding;
+
+/// The part of a server that its sessions share.
+#[derive(Clone)]
+pub struct Engine {
+    /// The line to the coordinator.
+    pub(super) client: Client,
+    layouts: Arc<RwLock<HashMap<GlobalId, Arc<Arrangement>>>>,
+}
+
+impl Engine {
+    /// The shared part around a client.
+    pub(super) fn new(client: Client) -> Engine {
+        Engine { client, layouts: Arc::default() }
+    }
+
+    /// Ends the engine cleanly.
+    pub async fn stop(&self) {
+        self.client.stop().await;
+    }
+
+    /// The layout of the arrangement that an object keeps.
+    pub(super) fn layout(&self, catalog: &Catalog, id: GlobalId) -> Result<Arc<Arrangement>> {
+        let known = self.layouts.read().map(|layouts| layouts.get(&id).cloned());
+        if let Ok(Some(layout)) = known {
+            return Ok(layout);
+        }
+        let layout = Arc::new(make_layout(catalog, id)?);
+        if let Ok(mut layouts) = self.layouts.write() {
+            layouts.insert(id, layout.clone());
+        }
+        Ok(layout)
+    }
+
+    /// The arrangements of a relation: its own first, then those of its indexes.
+    pub(super) fn arrangements(
+        &self,
+        catalog: &Catalog,
+        relation: GlobalId,
+    ) -> Result<Vec<(ArrangementId, Arrangement)>> {
+        let own = self.layout(catalog, relation)?;
+        let mut found = vec![(ArrangementId { relation, index: relation }, (*own).clone())];
+        for item in catalog.dependents(relation) {
+            if matches!(item.kind, ItemKind::Index(_)) {
+                let layout = self.layout(catalog, item.id)?;
+                let id = ArrangementId { relation, index: item.id };
+                found.push((id, (*layout).clone()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn make_layout(catalog: &Catalog, id: GlobalId) -> Result<Arrangement> {
+    let item = catalog.expect(id)?;
+    match &item.kind {
+        ItemKind::Table(table) => {
+            let key = table.primary_key.as_ref().map(|key| key.columns.as_slice());
+            Ok(table_layout(&table.desc.types(), key))
+        }
+        ItemKind::View(view) => Ok(view_layout(&view.desc.types(), &view.desc.keys)),
+        ItemKind::Index(index) => index_key(catalog, index),
+        ItemKind::Schema | ItemKind::Sequence(_) => {
+            Err(Error::internal(format!("{} keeps no rows", item.name)))
+        }
+    }
+}
+
+fn index_key(catalog: &Catalog, index: &Index) -> Result<Arrangement> {
+    let on = catalog.expect(index.on)?;
+    let desc = on.desc().ok_or_else(|| Error::internal("an index on what has no columns"))?;
+    let mut key = Vec::with_capacity(index.key.len());
+    for text in &index.key {
+        key.push(binding::stored_scalar(catalog, text, desc, &index.settings)?);
+    }
+    Ok(index_layout(&desc.types(), &key))
+}

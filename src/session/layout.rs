@@ -1,0 +1,75 @@
+//! Rows as tables keep them: the key and the value of an arrangement, and back.
+
+use bumpalo::Bump;
+
+use crate::error::Result;
+use crate::expr::func::EvalContext;
+use crate::plan::physical::{Arrangement, Source};
+use crate::repr::key::{KeyMode, decode_key, encode_key};
+use crate::repr::settings::FormatSettings;
+use crate::repr::value::{decode_values, encode_values};
+use crate::repr::{Datum, Row, ScalarType};
+
+/// Encodes rows in one layout.
+pub(super) struct RowEncoder<'l> {
+    layout: &'l Arrangement,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    settings: FormatSettings,
+}
+
+impl<'l> RowEncoder<'l> {
+    /// An encoder for a layout.
+    pub(super) fn new(layout: &'l Arrangement) -> RowEncoder<'l> {
+        let settings = FormatSettings::default();
+        RowEncoder { layout, key: Vec::new(), value: Vec::new(), settings }
+    }
+
+    /// The key and the value of a row with all columns of the relation.
+    pub(super) fn encode(&mut self, datums: &[Datum<'_>]) -> Result<(Row, Row)> {
+        let arena = Bump::new();
+        let cx = EvalContext { arena: &arena, settings: &self.settings };
+        let mut parts = Vec::with_capacity(self.layout.types.len());
+        for expr in &self.layout.key {
+            parts.push(expr.eval(datums, &cx)?);
+        }
+        self.key.clear();
+        encode_key(self.layout.mode, &self.layout.key_types, &parts, &mut self.key);
+        parts.clear();
+        parts.extend(self.layout.value.iter().map(|column| datums[*column]));
+        self.value.clear();
+        encode_values(&parts, &mut self.value);
+        Ok((Row::new(&self.key), Row::new(&self.value)))
+    }
+}
+
+/// Decodes rows of one layout.
+pub(super) struct RowDecoder<'l> {
+    layout: &'l Arrangement,
+    value_types: Vec<ScalarType>,
+}
+
+impl<'l> RowDecoder<'l> {
+    /// A decoder for a layout.
+    pub(super) fn new(layout: &'l Arrangement) -> RowDecoder<'l> {
+        let value_types = layout.value.iter().map(|column| layout.types[*column]).collect();
+        RowDecoder { layout, value_types }
+    }
+
+    /// All columns of the relation.
+    pub(super) fn decode<'a>(&self, key: &'a Row, value: &'a Row) -> Vec<Datum<'a>> {
+        let uses_key = self.layout.columns.iter().any(|c| matches!(c, Source::Key(_)));
+        let mut parts = Vec::new();
+        if uses_key {
+            decode_key(self.layout.mode, &self.layout.key_types, key.bytes(), &mut parts);
+        }
+        let first = parts.len();
+        decode_values(&self.value_types, value.bytes(), &mut parts);
+        let find = |source: &Source| match *source {
+            Source::Key(at) => parts[at],
+            Source::Value(at) => parts[first + at],
+        };
+        self.layout.columns.iter().map(find).collect()
+    }
+}
+

@@ -1,0 +1,103 @@
+//! From a relation to its rows: optimize, lower, read.
+
+use crate::coord::request::{ArrangementRead, Read, ReadSet, RowStream};
+use crate::dataflow::command::Bounds;
+use crate::error::{Error, Result};
+use crate::expr::scalar::Expr;
+use crate::optimizer::physical::{Lowered, Want, lower};
+use crate::optimizer::{OptimizerConfig, optimize};
+use crate::plan::physical::{ArrangementId, Arrangement, Dataflow};
+use crate::plan::relation::Relation;
+use crate::repr::GlobalId;
+use crate::repr::settings::FormatSettings;
+use crate::catalog::objects::Catalog;
+use crate::session::engine::Engine;
+use crate::session::overlay;
+use crate::session::session::Session;
+
+/// Optimizes and lowers a relation over the arrangements of a catalog.
+pub(super) fn plan(
+    engine: &Engine,
+    catalog: &Catalog,
+    relation: Relation,
+    settings: &FormatSettings,
+    want: Want,
+) -> Result<Lowered> {
+    let relation = optimize(relation, &OptimizerConfig::default());
+    let mut arrangements: std::collections::BTreeMap<GlobalId, Vec<(ArrangementId, Arrangement)>> =
+        Default::default();
+    for id in relation.depends_on() {
+        arrangements.insert(id, engine.arrangements(catalog, id)?);
+    }
+    let available = |id| arrangements.get(&id).cloned().unwrap_or_default();
+    lower(&relation, &available, settings, want)
+}
+
+/// Optimizes and lowers a relation that is to be maintained.
+pub(super) fn plan_maintained(
+    engine: &Engine,
+    catalog: &Catalog,
+    relation: Relation,
+    settings: &FormatSettings,
+    want: Want,
+) -> Result<Dataflow> {
+    match plan(engine, catalog, relation, settings, want)? {
+        Lowered::Dataflow(dataflow) => Ok(dataflow),
+        Lowered::Peek { .. } => Err(Error::internal("a maintained plan must be a dataflow")),
+    }
+}
+
+impl Session {
+    /// Begins to read a relation in the open transaction, and notes what it reads.
+    ///
+    /// `limit`: the reader takes no more rows than that, in any order.
+    pub(super) async fn read_relation(
+        &mut self,
+        mut relation: Relation,
+        limit: Option<u64>,
+    ) -> Result<RowStream> {
+        let engine = self.engine.clone();
+        let settings = self.variables.format().clone();
+        let transaction = self.transaction()?;
+        overlay::apply(&mut relation, transaction, &engine)?;
+        let lowered =
+            plan(&engine, &transaction.catalog, relation, &settings, Want::Peek)?;
+        let (read, sets) = match lowered {
+            Lowered::Peek { target, layout, bounds, mfp } => {
+                let keys = match &bounds {
+                    Bounds::Keys(keys) if target.index == target.relation => {
+                        Some((**keys).clone())
+                    }
+                    _ => None,
+                };
+                let sets = vec![ReadSet { object: target.index, keys }];
+                let read = ArrangementRead { target, layout, bounds, mfp, limit, settings };
+                (Read::Arrangement(Box::new(read)), sets)
+            }
+            Lowered::Dataflow(dataflow) => {
+                let sets = dataflow
+                    .imports
+                    .iter()
+                    .map(|import| ReadSet { object: import.id.index, keys: None })
+                    .collect();
+                (Read::Dataflow(Box::new(dataflow)), sets)
+            }
+        };
+        let transaction = self.transaction_mut()?;
+        transaction.work.reads.extend(sets);
+        let snapshot = transaction.snapshot.clone();
+        self.cancel.or(self.engine.client.read(&snapshot, read)).await
+    }
+
+    /// The value of an expression over nothing.
+    pub(super) fn constant<T>(
+        &self,
+        expr: &Expr,
+        take: impl FnOnce(crate::repr::Datum<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let arena = bumpalo::Bump::new();
+        let settings = self.variables.format();
+        let cx = crate::expr::func::EvalContext { arena: &arena, settings };
+        take(expr.eval(&[], &cx)?)
+    }
+}

@@ -1,0 +1,316 @@
+//! One client's session: the pipeline from a statement's text to its answer.
+//!
+//! A statement runs in a transaction: the open block, or an implicit one around it. What it
+//! answers is first made ([`Outcome`]) and then sent; a lone write is committed in between, so
+//! that its tag means that it is durable, and so that it can be run again where it met a
+//! concurrent one, without the client having seen anything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::coord::request::When;
+use crate::error::{Error, Result, SqlState};
+use crate::plan::statement::Statement;
+use crate::repr::{GlobalId, RelationDesc};
+use crate::session::engine::Engine;
+use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice};
+use crate::session::portals::Portal;
+use crate::session::prepared::Prepared;
+use crate::session::rows::Rows;
+use crate::session::transaction::{Mode, Transaction};
+use crate::session::variables::Variables;
+use crate::session::watch::Watch;
+use crate::sql::{self, ParsedStatement};
+
+/// How often a lone statement that met a concurrent one is tried again before it runs alone.
+const RETRIES_MAX: usize = 2;
+
+/// One client's session.
+pub struct Session {
+    pub(super) engine: Engine,
+    pub(super) cancel: CancelToken,
+    pub(super) variables: Variables,
+    pub(super) user: String,
+    pub(super) database: String,
+    pub(super) transaction: Option<Transaction>,
+    pub(super) statements: HashMap<String, Arc<Prepared>>,
+    pub(super) portals: HashMap<String, Portal>,
+    /// The last value that this session took from each sequence.
+    pub(super) sequence_values: HashMap<GlobalId, i64>,
+    /// What is to be said before the statement's end.
+    pub(super) notices: Vec<Notice>,
+    /// Reported settings that have changed.
+    pub(super) reports: Vec<(String, String)>,
+}
+
+/// What a statement answers with.
+pub(super) enum Outcome {
+    /// A tag.
+    Done(String),
+    /// Nothing at all.
+    Empty,
+    /// Rows; the tag begins with this, and ends with their number where it says so.
+    Rows { desc: RelationDesc, rows: Box<Rows>, tag: Tag },
+    /// Changes without end.
+    Changes(Box<Watch>),
+    /// Rows or changes as data.
+    CopyOut { inner: Box<Outcome>, options: Box<crate::plan::statement::CopyOptions> },
+    /// Waits for data.
+    CopyIn(Box<crate::plan::statement::CopyFrom>),
+}
+
+/// The tag of a statement that answers with rows.
+#[derive(Clone, Debug)]
+pub(super) enum Tag {
+    /// The word and the number of rows sent.
+    Counted(&'static str),
+    /// This.
+    Fixed(String),
+}
+
+impl Session {
+    /// A session for a client that said this at its start.
+    ///
+    /// Errors: 22023 and 42704 for settings that are not to be had.
+    pub fn new(
+        engine: Engine,
+        startup: Vec<(String, String)>,
+        cancel: CancelToken,
+    ) -> Result<Session> {
+        let named = |name: &str| startup.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+        let user = named("user").unwrap_or_else(|| "weir".into());
+        let database = named("database").unwrap_or_else(|| user.clone());
+        Ok(Session {
+            engine,
+            cancel,
+            variables: Variables::new(&startup)?,
+            user,
+            database,
+            transaction: None,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            sequence_values: HashMap::new(),
+            notices: Vec::new(),
+            reports: Vec::new(),
+        })
+    }
+
+    /// The settings that a client is told at its start.
+    pub fn reported_parameters(&self) -> Vec<(String, String)> {
+        let mut reported = self.variables.reported();
+        reported.push(("session_authorization".into(), self.user.clone()));
+        reported
+    }
+
+    /// The status that ReadyForQuery carries.
+    pub fn transaction_status(&self) -> u8 {
+        match self.transaction.as_ref().map(|transaction| transaction.mode) {
+            None | Some(Mode::Implicit) => b'I',
+            Some(Mode::Block) => b'T',
+            Some(Mode::Failed) => b'E',
+        }
+    }
+
+    /// Runs the statements of a Query message.
+    pub async fn simple_query<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
+        self.portals.remove("");
+        let statements = sql::parse(text)?;
+        if statements.is_empty() {
+            out.empty_query();
+            return Ok(());
+        }
+        let lone = statements.len() == 1;
+        for statement in &statements {
+            self.check_state(statement)?;
+            if lone && self.transaction.is_none() {
+                self.run_lone(statement, out).await?;
+            } else {
+                self.open(Mode::Implicit, statement.is_write()).await?;
+                let bound = self.bind_statement(statement, &mut Vec::new())?;
+                self.check_parameters(&bound)?;
+                let mut outcome = self.start(bound).await?;
+                self.answer(&mut outcome, out).await?;
+            }
+        }
+        self.end_implicit(out).await
+    }
+
+    /// In a failed block only its end is accepted.
+    pub(super) fn check_state(&self, statement: &ParsedStatement) -> Result<()> {
+        let failed = self.transaction.as_ref().is_some_and(|t| t.mode == Mode::Failed);
+        if failed && !statement.is_transaction_exit() {
+            return Err(Error::new(
+                SqlState::IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_parameters(&self, bound: &Statement) -> Result<()> {
+        match crate::session::parameters::first_parameter(bound) {
+            None => Ok(()),
+            Some(number) => Err(Error::new(
+                SqlState::UNDEFINED_PARAMETER,
+                format!("there is no parameter ${number}"),
+            )),
+        }
+    }
+
+    /// Runs a statement in a transaction of its own, again where it meets a concurrent one.
+    async fn run_lone<F: Frontend>(
+        &mut self,
+        statement: &ParsedStatement,
+        out: &mut F,
+    ) -> Result<()> {
+        let mut exclusive = None;
+        for attempt in 0.. {
+            if attempt > RETRIES_MAX && exclusive.is_none() {
+                exclusive = Some(self.cancel.or(self.engine.client.exclusive()).await?);
+            }
+            self.open(Mode::Implicit, statement.is_write()).await?;
+            let bound = self.bind_statement(statement, &mut Vec::new())?;
+            self.check_parameters(&bound)?;
+            let mut outcome = self.start(bound).await?;
+            if let Outcome::CopyIn(copy) = outcome {
+                outcome = self.copy_in(*copy, out).await?;
+            }
+            let token = exclusive.as_ref().map(|guard| guard.token());
+            match self.commit_writes(token).await {
+                Err(error)
+                    if error.code == SqlState::SERIALIZATION_FAILURE
+                        && self.can_retry(&outcome)
+                        && token.is_none() =>
+                {
+                    self.abandon();
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return self.answer(&mut outcome, out).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// A COPY cannot be run again: its data is gone.
+    fn can_retry(&self, outcome: &Outcome) -> bool {
+        !matches!(outcome, Outcome::Done(tag) if tag.starts_with("COPY "))
+    }
+
+    /// Opens a transaction, unless one is open; a block that has done nothing yet takes its
+    /// snapshot now, so that it shows all that was acknowledged before its first statement.
+    pub(super) async fn open(&mut self, mode: Mode, writes: bool) -> Result<()> {
+        let when = if writes { When::Tip } else { When::Durable };
+        let fresh = match &self.transaction {
+            None => true,
+            Some(transaction) => {
+                transaction.mode == Mode::Block
+                    && transaction.is_empty()
+                    && transaction.work.reads.is_empty()
+                    && transaction.savepoints.is_empty()
+            }
+        };
+        if !fresh {
+            return Ok(());
+        }
+        let snapshot = self.cancel.or(self.engine.client.snapshot(when)).await?;
+        let taken = snapshot.taken;
+        let mut next = Transaction::new(snapshot, taken, mode);
+        next.at_tip = writes;
+        if let Some(block) = &self.transaction {
+            next.mode = block.mode;
+            next.start = block.start;
+            next.read_only = block.read_only;
+        }
+        self.transaction = Some(next);
+        Ok(())
+    }
+
+    pub(super) fn transaction(&self) -> Result<&Transaction> {
+        self.transaction.as_ref().ok_or_else(|| Error::internal("no transaction is open"))
+    }
+
+    pub(super) fn transaction_mut(&mut self) -> Result<&mut Transaction> {
+        self.transaction.as_mut().ok_or_else(|| Error::internal("no transaction is open"))
+    }
+
+    /// Commits what an implicit transaction has written; its snapshot stays for the answer.
+    pub(super) async fn commit_writes(&mut self, exclusive: Option<u64>) -> Result<()> {
+        let Some(transaction) = &self.transaction else { return Ok(()) };
+        if transaction.mode != Mode::Implicit || transaction.is_empty() {
+            return Ok(());
+        }
+        self.commit_work(exclusive).await
+    }
+
+    /// Ends the implicit transaction around a message.
+    pub(super) async fn end_implicit<F: Frontend>(&mut self, out: &mut F) -> Result<()> {
+        if self.transaction.as_ref().is_some_and(|t| t.mode == Mode::Implicit) {
+            self.commit_writes(None).await?;
+            self.transaction = None;
+            self.portals.clear();
+            self.variables.commit();
+        }
+        self.say(out);
+        Ok(())
+    }
+
+    /// Gives up the open transaction.
+    pub(super) fn abandon(&mut self) {
+        self.transaction = None;
+        self.notices.clear();
+        self.reports.extend(self.variables.rollback());
+    }
+
+    /// The client was told of an error: a block becomes failed, an implicit transaction is gone.
+    pub fn failed(&mut self, _error: &Error) {
+        self.notices.clear();
+        match &mut self.transaction {
+            Some(transaction) if transaction.mode != Mode::Implicit => {
+                transaction.mode = Mode::Failed;
+                transaction.work.buffers.clear();
+            }
+            _ => {
+                self.abandon();
+                self.portals.clear();
+            }
+        }
+    }
+
+    /// Says what has gathered beside the result.
+    pub(super) fn say<F: Frontend>(&mut self, out: &mut F) {
+        for notice in self.notices.drain(..) {
+            out.notice(&notice);
+        }
+        for (name, value) in self.reports.drain(..) {
+            out.parameter_status(&name, &value);
+        }
+    }
+
+    /// Sends an outcome whole, as the simple protocol does.
+    pub(super) async fn answer<F: Frontend>(
+        &mut self,
+        outcome: &mut Outcome,
+        out: &mut F,
+    ) -> Result<()> {
+        self.say(out);
+        if let Outcome::Rows { desc, .. } = &*outcome {
+            out.row_description(&fields(desc, &[]));
+        }
+        if let Outcome::Changes(watch) = &*outcome {
+            out.row_description(&fields(watch.desc(), &[]));
+        }
+        self.send(outcome, &[], 0, out).await?;
+        Ok(())
+    }
+}
+
+/// The columns of a result as the client is told them. `formats`: none: text; one: for all.
+pub(super) fn fields(desc: &RelationDesc, formats: &[Format]) -> Vec<Field> {
+    let format = |at: usize| match formats {
+        [] => Format::Text,
+        [all] => *all,
+        each => each.get(at).copied().unwrap_or_default(),
+    };
+    let columns = desc.columns.iter().enumerate();
+    columns.map(|(at, c)| Field { name: c.name.clone(), ty: c.ty, format: format(at) }).collect()
+}

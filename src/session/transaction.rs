@@ -1,0 +1,208 @@
+//! The transaction that a session has open: its snapshot, what it has written and defined, what
+//! it has read.
+//!
+//! Writes are buffered until COMMIT. The catalog is the snapshot's with the transaction's own
+//! definitions applied. A savepoint is a copy of the buffers; rows are shared where they can be.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::catalog::item::Item;
+use crate::catalog::objects::{Catalog, Change};
+use crate::coord::request::{Commit, DdlChange, Install, ReadSet, Snapshot, TableWrite};
+use crate::error::{Error, Result, SqlState};
+use crate::repr::{Diff, GlobalId, Row, Timestamp};
+
+/// How a transaction came to be, and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Around one statement, or around the statements of one message.
+    Implicit,
+    /// Between BEGIN and COMMIT.
+    Block,
+    /// A block after an error: only its end is accepted.
+    Failed,
+}
+
+/// An open transaction.
+pub(super) struct Transaction {
+    pub(super) mode: Mode,
+    /// What it reads; its time is what `now()` shows.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// `now()`.
+    pub(super) start: Timestamp,
+    /// The objects, its own included.
+    pub(super) catalog: Arc<Catalog>,
+    /// The version of the catalog before its own changes.
+    pub(super) base: Arc<Catalog>,
+    /// Whether the snapshot may be newer than what is durable.
+    pub(super) at_tip: bool,
+    pub(super) read_only: bool,
+    pub(super) work: Work,
+    pub(super) savepoints: Vec<Savepoint>,
+}
+
+/// What a transaction has done so far.
+#[derive(Clone, Default)]
+pub(super) struct Work {
+    pub(super) ddl: Vec<DdlChange>,
+    pub(super) buffers: BTreeMap<GlobalId, Buffer>,
+    pub(super) reads: Vec<ReadSet>,
+}
+
+/// A point to go back to.
+pub(super) struct Savepoint {
+    pub(super) name: String,
+    work: Work,
+    catalog: Arc<Catalog>,
+}
+
+/// The changes of one table that are not committed, in its layout.
+#[derive(Clone, Default)]
+pub(super) struct Buffer {
+    pub(super) updates: Vec<(Row, Row, Diff)>,
+    /// Whether a key that it touched is there after it.
+    pub(super) keys: HashMap<Row, bool>,
+}
+
+impl Buffer {
+    /// Adds changes: rows that go before rows that come.
+    pub(super) fn apply(&mut self, updates: Vec<(Row, Row, Diff)>, keyed: bool) {
+        if keyed {
+            for present in [false, true] {
+                let those = updates.iter().filter(|(_, _, diff)| (*diff > 0) == present);
+                self.keys.extend(those.map(|(key, _, _)| (key.clone(), present)));
+            }
+        }
+        if self.updates.is_empty() {
+            self.updates = updates;
+        } else {
+            self.updates.extend(updates);
+        }
+    }
+
+    /// The net changes.
+    pub(super) fn consolidate(&mut self) {
+        self.updates.sort_unstable();
+        self.updates.dedup_by(|next, kept| {
+            let same = next.0 == kept.0 && next.1 == kept.1;
+            if same {
+                kept.2 += next.2;
+            }
+            same
+        });
+        self.updates.retain(|(_, _, diff)| *diff != 0);
+    }
+}
+
+impl Transaction {
+    /// A transaction on a snapshot.
+    pub(super) fn new(snapshot: Snapshot, start: Timestamp, mode: Mode) -> Transaction {
+        let catalog = snapshot.catalog.clone();
+        Transaction {
+            mode,
+            snapshot: Arc::new(snapshot),
+            start,
+            base: catalog.clone(),
+            catalog,
+            at_tip: false,
+            read_only: false,
+            work: Work::default(),
+            savepoints: Vec::new(),
+        }
+    }
+
+    /// Whether it would change anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.work.ddl.is_empty() && self.work.buffers.values().all(|b| b.updates.is_empty())
+    }
+
+    /// Whether an object was made by this transaction.
+    pub(super) fn made(&self, id: GlobalId) -> bool {
+        self.base.get(id).is_none()
+    }
+
+    /// Refuses a write in a read-only transaction.
+    pub(super) fn check_writable(&self, command: &str) -> Result<()> {
+        if !self.read_only {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            format!("cannot execute {command} in a read-only transaction"),
+        ))
+    }
+
+    /// Changes an object, and says what workers must do for it at COMMIT.
+    pub(super) fn define(
+        &mut self,
+        id: GlobalId,
+        item: Option<Item>,
+        install: Option<Install>,
+    ) -> Result<()> {
+        let change = Change { id, item: item.map(Arc::new) };
+        self.catalog = Arc::new(self.catalog.with(std::slice::from_ref(&change))?);
+        if change.item.is_none() {
+            self.work.buffers.remove(&id);
+            if self.made(id) {
+                // Nobody else ever sees it.
+                self.work.ddl.retain(|ddl| ddl.change.id != id);
+                return Ok(());
+            }
+        }
+        self.work.ddl.push(DdlChange { change, install });
+        Ok(())
+    }
+
+    /// What the coordinator is asked to commit.
+    pub(super) fn to_commit(&self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
+        let writes = self.work.buffers.iter().map(|(table, buffer)| {
+            let mut buffer = buffer.clone();
+            buffer.consolidate();
+            TableWrite { table: *table, updates: Arc::new(buffer.updates) }
+        });
+        Commit {
+            snapshot: self.snapshot.time,
+            reads: self.work.reads.clone(),
+            writes: writes.filter(|write| !write.updates.is_empty()).collect(),
+            ddl: self.work.ddl.clone(),
+            catalog_version: self.base.version(),
+            asynchronous,
+            exclusive,
+        }
+    }
+
+    /// `SAVEPOINT`.
+    pub(super) fn savepoint(&mut self, name: String) {
+        let (work, catalog) = (self.work.clone(), self.catalog.clone());
+        self.savepoints.push(Savepoint { name, work, catalog });
+    }
+
+    /// `RELEASE SAVEPOINT`.
+    pub(super) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`, which also heals a failed block. What was read stays read.
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at + 1);
+        let savepoint = &self.savepoints[at];
+        let reads = std::mem::take(&mut self.work.reads);
+        self.work = Work { reads, ..savepoint.work.clone() };
+        self.catalog = savepoint.catalog.clone();
+        self.mode = Mode::Block;
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_SAVEPOINT,
+                format!("savepoint \"{name}\" does not exist"),
+            )
+        })
+    }
+}

@@ -1,0 +1,442 @@
+//! INSERT, UPDATE, DELETE, TRUNCATE: rows become changes of the open transaction's buffers.
+//!
+//! What a statement writes is computed from the transaction's view of the tables. New keys are
+//! looked up in the buffer and at the snapshot, and become part of what the commit validates, so
+//! that two transactions cannot both insert one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use crate::catalog::item::{ItemKind, Table};
+use crate::coord::request::{ArrangementRead, Read, ReadSet};
+use crate::dataflow::command::Bounds;
+use crate::error::{Error, Result, SqlState};
+use crate::expr::func::EvalContext;
+use crate::expr::mfp::Mfp;
+use crate::plan::physical::{Arrangement, ArrangementId};
+use crate::plan::relation::Relation;
+use crate::plan::statement::{ColumnSource, Delete, Insert, Returning, Update};
+use crate::repr::text::format_text;
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{Datum, Diff, GlobalId, Row, ScalarType};
+use crate::session::layout::RowEncoder;
+use crate::session::rows::{Rows, sorted};
+use crate::session::session::{Outcome, Session, Tag};
+
+/// The rows that a statement puts into a table and takes from it, encoded.
+#[derive(Default)]
+struct Changes {
+    updates: Vec<(Row, Row, Diff)>,
+    /// Keys that come, with the row for the error's DETAIL.
+    incoming: Vec<Row>,
+    outgoing: BTreeSet<Row>,
+}
+
+impl Session {
+    pub(super) async fn insert(&mut self, insert: Insert) -> Result<Outcome> {
+        self.transaction()?.check_writable("INSERT")?;
+        let rows = self.source_rows(insert.source).await?;
+        let rows = self.complete_rows(insert.table, &insert.columns, rows.0, &rows.1).await?;
+        let written = self.put_rows(insert.table, rows, insert.on_conflict_do_nothing).await?;
+        self.written("INSERT 0", written, insert.returning).await
+    }
+
+    /// The rows of an INSERT's source, and their types.
+    async fn source_rows(
+        &mut self,
+        select: crate::plan::statement::Select,
+    ) -> Result<(Vec<Row>, Vec<ScalarType>)> {
+        let project = select.finishing.project.clone();
+        let types = select.relation.typ().scalars();
+        let Outcome::Rows { mut rows, .. } =
+            Box::pin(self.start(crate::plan::statement::Statement::Select(select))).await?
+        else {
+            return Err(Error::internal("a query that answers without rows"));
+        };
+        let mut all = Vec::new();
+        while let Some(row) = rows.next(&self.cancel).await? {
+            let mut datums = Vec::with_capacity(types.len());
+            decode_values(&types, row.bytes(), &mut datums);
+            let picked: Vec<_> = project.iter().map(|column| datums[*column]).collect();
+            all.push(pack(&picked));
+        }
+        Ok((all, project.iter().map(|column| types[*column]).collect()))
+    }
+
+    /// Rows with all columns of the table: defaults are evaluated, sequences advanced, NOT NULL
+    /// is checked.
+    pub(super) async fn complete_rows(
+        &mut self,
+        table: GlobalId,
+        columns: &[ColumnSource],
+        rows: Vec<Row>,
+        types: &[ScalarType],
+    ) -> Result<Vec<Row>> {
+        let item = self.transaction()?.catalog.expect(table)?.clone();
+        let ItemKind::Table(table) = &item.kind else {
+            return Err(Error::internal("rows are put into what is no table"));
+        };
+        let mut values = Vec::new();
+        for source in columns {
+            values.push(match source {
+                ColumnSource::Sequence(id) => self.take_values(*id, rows.len() as u64).await?,
+                _ => Vec::new(),
+            });
+        }
+        let settings = self.variables.format().clone();
+        let mut arena = Bump::new();
+        let mut whole = Vec::with_capacity(rows.len());
+        for (at, row) in rows.iter().enumerate() {
+            arena.reset();
+            let cx = EvalContext { arena: &arena, settings: &settings };
+            let mut given = Vec::with_capacity(types.len());
+            decode_values(types, row.bytes(), &mut given);
+            let mut datums = Vec::with_capacity(columns.len());
+            for (column, source) in columns.iter().enumerate() {
+                datums.push(match source {
+                    ColumnSource::Source(from) => given[*from],
+                    ColumnSource::Default(expr) => expr.eval(&[], &cx)?,
+                    ColumnSource::Sequence(_) => {
+                        sequence_datum(values[column][at], table.desc.columns[column].ty.scalar)?
+                    }
+                });
+            }
+            check_not_null(&item.name, table, &datums, &settings)?;
+            whole.push(pack(&datums));
+        }
+        Ok(whole)
+    }
+
+    async fn take_values(&mut self, sequence: GlobalId, count: u64) -> Result<Vec<i64>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let item = self.transaction()?.catalog.expect(sequence)?.clone();
+        let ItemKind::Sequence(definition) = &item.kind else {
+            return Err(Error::internal("a default names what is no sequence"));
+        };
+        let request = self.engine.client.next_values(sequence, definition.clone(), count);
+        let values = self.cancel.or(request).await?;
+        if let Some(last) = values.last() {
+            self.sequence_values.insert(sequence, *last);
+        }
+        Ok(values)
+    }
+
+    /// Puts whole rows into a table's buffer; returns those that were put.
+    pub(super) async fn put_rows(
+        &mut self,
+        table: GlobalId,
+        rows: Vec<Row>,
+        do_nothing: bool,
+    ) -> Result<Vec<Row>> {
+        let catalog = self.transaction()?.catalog.clone();
+        let layout = self.engine.layout(&catalog, table)?;
+        let mut encoder = RowEncoder::new(&layout);
+        let mut encoded = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let mut datums = Vec::with_capacity(layout.types.len());
+            decode_values(&layout.types, row.bytes(), &mut datums);
+            encoded.push(encoder.encode(&datums)?);
+        }
+        if !self.is_keyed(table)? {
+            let updates = encoded.into_iter().map(|(key, value)| (key, value, 1)).collect();
+            self.buffer(table, updates)?;
+            return Ok(rows);
+        }
+        let wanted = encoded.iter().map(|(key, _)| key.clone()).collect();
+        let mut taken = self.existing_keys(table, &layout, wanted, &BTreeSet::new()).await?;
+        let (mut updates, mut put) = (Vec::with_capacity(rows.len()), Vec::new());
+        for ((key, value), row) in encoded.into_iter().zip(rows) {
+            if !taken.insert(key.clone()) {
+                if do_nothing {
+                    continue;
+                }
+                return Err(self.duplicate(table, &layout, &row));
+            }
+            updates.push((key, value, 1));
+            put.push(row);
+        }
+        self.buffer(table, updates)?;
+        Ok(put)
+    }
+
+    fn is_keyed(&self, table: GlobalId) -> Result<bool> {
+        let item = self.transaction()?.catalog.expect(table)?;
+        Ok(matches!(&item.kind, ItemKind::Table(table) if table.primary_key.is_some()))
+    }
+
+    fn buffer(&mut self, table: GlobalId, updates: Vec<(Row, Row, Diff)>) -> Result<()> {
+        let keyed = self.is_keyed(table)?;
+        let buffers = &mut self.transaction_mut()?.work.buffers;
+        buffers.entry(table).or_default().apply(updates, keyed);
+        Ok(())
+    }
+
+    /// Which of the keys the table has, as the transaction sees it once `leaving` are gone.
+    async fn existing_keys(
+        &mut self,
+        table: GlobalId,
+        layout: &Arrangement,
+        wanted: Vec<Row>,
+        leaving: &BTreeSet<Row>,
+    ) -> Result<BTreeSet<Row>> {
+        let transaction = self.transaction()?;
+        let mut found = BTreeSet::new();
+        let mut unknown = BTreeSet::new();
+        let buffer = transaction.work.buffers.get(&table);
+        for key in wanted {
+            match buffer.and_then(|buffer| buffer.keys.get(&key)) {
+                _ if leaving.contains(&key) => {}
+                Some(true) => {
+                    found.insert(key);
+                }
+                Some(false) => {}
+                None => {
+                    unknown.insert(key);
+                }
+            }
+        }
+        if unknown.is_empty() || transaction.made(table) {
+            return Ok(found);
+        }
+        let keys: Vec<Row> = unknown.into_iter().collect();
+        let snapshot = transaction.snapshot.clone();
+        let read = ArrangementRead {
+            target: ArrangementId { relation: table, index: table },
+            layout: layout.clone(),
+            bounds: Bounds::Keys(Arc::new(keys.clone())),
+            mfp: Mfp::identity(layout.types.len()),
+            limit: None,
+            settings: self.variables.format().clone(),
+        };
+        let read = Read::Arrangement(Box::new(read));
+        let mut stream = self.cancel.or(self.engine.client.read(&snapshot, read)).await?;
+        let mut encoder = RowEncoder::new(layout);
+        while let Some(rows) = self.cancel.or(stream.next()).await? {
+            for (row, _) in &rows {
+                let mut datums = Vec::with_capacity(layout.types.len());
+                decode_values(&layout.types, row.bytes(), &mut datums);
+                found.insert(encoder.encode(&datums)?.0);
+            }
+        }
+        let reads = &mut self.transaction_mut()?.work.reads;
+        reads.push(ReadSet { object: table, keys: Some(keys) });
+        Ok(found)
+    }
+
+    /// The error of a key that is there already.
+    fn duplicate(&self, table: GlobalId, layout: &Arrangement, row: &Row) -> Error {
+        let catalog = self.transaction().map(|t| t.catalog.clone());
+        let item = catalog.ok().and_then(|catalog| catalog.get(table).cloned());
+        let Some(ItemKind::Table(table)) = item.as_ref().map(|item| &item.kind) else {
+            return Error::internal("a key of what is no table");
+        };
+        let Some(key) = &table.primary_key else { return Error::internal("a table without key") };
+        let mut datums = Vec::with_capacity(layout.types.len());
+        decode_values(&layout.types, row.bytes(), &mut datums);
+        let names: Vec<_> =
+            key.columns.iter().map(|c| table.desc.columns[*c].name.as_str()).collect();
+        let values: Vec<_> = key
+            .columns
+            .iter()
+            .map(|c| {
+                let mut text = String::new();
+                let scalar = layout.types[*c];
+                format_text(&datums[*c], scalar, self.variables.format(), &mut text);
+                text
+            })
+            .collect();
+        Error::new(
+            SqlState::UNIQUE_VIOLATION,
+            format!("duplicate key value violates unique constraint \"{}\"", key.name),
+        )
+        .with_detail(format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        ))
+    }
+
+    pub(super) async fn update(&mut self, update: Update) -> Result<Outcome> {
+        self.transaction()?.check_writable("UPDATE")?;
+        let (rows, types) = self.selected(update.selection).await?;
+        let width = types.len() / 2;
+        let item = self.transaction()?.catalog.expect(update.table)?.clone();
+        let ItemKind::Table(table) = &item.kind else {
+            return Err(Error::internal("an update of what is no table"));
+        };
+        let catalog = self.transaction()?.catalog.clone();
+        let layout = self.engine.layout(&catalog, update.table)?;
+        let mut encoder = RowEncoder::new(&layout);
+        let (mut changes, mut new_rows) = (Changes::default(), Vec::new());
+        for (row, count) in &rows {
+            let mut datums = Vec::with_capacity(types.len());
+            decode_values(&types, row.bytes(), &mut datums);
+            let (old, new) = datums.split_at(width);
+            check_not_null(&item.name, table, new, self.variables.format())?;
+            let (old, new_row) = (encoder.encode(old)?, pack(new));
+            let new = encoder.encode(new)?;
+            if old.0 != new.0 {
+                changes.incoming.push(new.0.clone());
+            }
+            changes.outgoing.insert(old.0.clone());
+            changes.updates.push((old.0, old.1, -count));
+            changes.updates.push((new.0, new.1, *count));
+            new_rows.extend(std::iter::repeat_n(new_row, *count as usize));
+        }
+        if table.primary_key.is_some() {
+            self.check_moved(update.table, &layout, &changes, &new_rows).await?;
+        }
+        self.buffer(update.table, changes.updates)?;
+        self.written("UPDATE", new_rows, update.returning).await
+    }
+
+    /// Rows whose key an UPDATE changes must not meet another row.
+    async fn check_moved(
+        &mut self,
+        table: GlobalId,
+        layout: &Arrangement,
+        changes: &Changes,
+        new_rows: &[Row],
+    ) -> Result<()> {
+        let incoming = changes.incoming.clone();
+        let taken = self.existing_keys(table, layout, incoming, &changes.outgoing).await?;
+        let mut seen = BTreeSet::new();
+        let mut encoder = RowEncoder::new(layout);
+        for row in new_rows {
+            let mut datums = Vec::with_capacity(layout.types.len());
+            decode_values(&layout.types, row.bytes(), &mut datums);
+            let (key, _) = encoder.encode(&datums)?;
+            if taken.contains(&key) || !seen.insert(key) {
+                return Err(self.duplicate(table, layout, row));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn delete(&mut self, delete: Delete) -> Result<Outcome> {
+        self.transaction()?.check_writable("DELETE")?;
+        let (rows, types) = self.selected(delete.selection).await?;
+        let catalog = self.transaction()?.catalog.clone();
+        let layout = self.engine.layout(&catalog, delete.table)?;
+        let mut encoder = RowEncoder::new(&layout);
+        let (mut updates, mut gone) = (Vec::with_capacity(rows.len()), Vec::new());
+        for (row, count) in rows {
+            let mut datums = Vec::with_capacity(types.len());
+            decode_values(&types, row.bytes(), &mut datums);
+            let (key, value) = encoder.encode(&datums)?;
+            updates.push((key, value, -count));
+            gone.extend(std::iter::repeat_n(row, count as usize));
+        }
+        self.buffer(delete.table, updates)?;
+        self.written("DELETE", gone, delete.returning).await
+    }
+
+    pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>) -> Result<Outcome> {
+        self.transaction()?.check_writable("TRUNCATE TABLE")?;
+        for table in tables {
+            let item = self.transaction()?.catalog.expect(table)?.clone();
+            let desc = item.desc().ok_or_else(|| Error::internal("not a table"))?;
+            let ty = crate::plan::relation::RelationType { columns: desc.types(), keys: vec![] };
+            let selection = Relation::global(table, ty);
+            self.delete(Delete { table, selection, returning: None }).await?;
+        }
+        Ok(Outcome::Done("TRUNCATE TABLE".into()))
+    }
+
+    /// All rows of a selection, in a fixed order, and their types.
+    async fn selected(
+        &mut self,
+        selection: Relation,
+    ) -> Result<(Vec<(Row, Diff)>, Vec<ScalarType>)> {
+        let types = selection.typ().scalars();
+        let mut stream = self.read_relation(selection, None).await?;
+        let mut rows = Vec::new();
+        while let Some(more) = self.cancel.or(stream.next()).await? {
+            rows.extend(more);
+        }
+        Ok((sorted(rows, &types, &[]), types))
+    }
+
+    /// The answer of a statement that wrote these rows.
+    async fn written(
+        &mut self,
+        word: &str,
+        rows: Vec<Row>,
+        returning: Option<Returning>,
+    ) -> Result<Outcome> {
+        let tag = format!("{word} {}", rows.len());
+        let in_block = self.mode() != crate::session::transaction::Mode::Implicit;
+        if in_block {
+            // Inside a block the tag leaves before the commit.
+            self.await_durable().await?;
+        }
+        let Some(returning) = returning else { return Ok(Outcome::Done(tag)) };
+        let item = self.transaction()?.catalog.expect(returning.table)?;
+        let desc = item.desc().ok_or_else(|| Error::internal("RETURNING from no table"))?;
+        let types = desc.scalars();
+        let settings = self.variables.format().clone();
+        let mut arena = Bump::new();
+        let mut results = Vec::with_capacity(rows.len());
+        for row in &rows {
+            arena.reset();
+            let cx = EvalContext { arena: &arena, settings: &settings };
+            let mut datums = Vec::with_capacity(types.len());
+            decode_values(&types, row.bytes(), &mut datums);
+            let mut values = Vec::with_capacity(returning.exprs.len());
+            for expr in &returning.exprs {
+                values.push(expr.eval(&datums, &cx)?);
+            }
+            results.push(pack(&values));
+        }
+        let rows = Rows::ready(results, returning.desc.scalars());
+        Ok(Outcome::Rows { desc: returning.desc, rows: Box::new(rows), tag: Tag::Fixed(tag) })
+    }
+}
+
+fn sequence_datum(value: i64, scalar: ScalarType) -> Result<Datum<'static>> {
+    let range = |what: &str| {
+        Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{what} out of range"))
+    };
+    match scalar {
+        ScalarType::Int2 => {
+            i16::try_from(value).map(Datum::Int2).map_err(|_| range("smallint"))
+        }
+        ScalarType::Int4 => i32::try_from(value).map(Datum::Int4).map_err(|_| range("integer")),
+        _ => Ok(Datum::Int8(value)),
+    }
+}
+
+fn check_not_null(
+    name: &str,
+    table: &Table,
+    datums: &[Datum<'_>],
+    settings: &crate::repr::settings::FormatSettings,
+) -> Result<()> {
+    let columns = table.desc.columns.iter();
+    let Some((column, _)) = columns.zip(datums).find(|(c, d)| !c.ty.nullable && d.is_null())
+    else {
+        return Ok(());
+    };
+    let mut row = String::new();
+    for (column, datum) in table.desc.columns.iter().zip(datums) {
+        if !row.is_empty() {
+            row.push_str(", ");
+        }
+        match datum {
+            Datum::Null => row.push_str("null"),
+            datum => format_text(datum, column.ty.scalar, settings, &mut row),
+        }
+    }
+    Err(Error::new(
+        SqlState::NOT_NULL_VIOLATION,
+        format!(
+            "null value in column \"{}\" of relation \"{name}\" violates not-null constraint",
+            column.name
+        ),
+    )
+    .with_detail(format!("Failing row contains ({row}).")))
+}
