@@ -72,18 +72,13 @@ impl Catalog {
 
     /// The objects that cannot exist without `id`, directly.
     pub fn dependents(&self, id: GlobalId) -> impl Iterator<Item = &Arc<Item>> {
-        let owned = self.get(id).map(|item| match &item.kind {
-            // A sequence that a column owns goes with its table, and not the other way round.
-            ItemKind::Sequence(sequence) => sequence.owned_by.is_some(),
-            _ => false,
-        });
         let in_schema = self
             .get(id)
             .filter(|item| matches!(item.kind, ItemKind::Schema))
             .map(|item| item.name.clone());
         self.items.values().filter(move |other| {
             let named = in_schema.as_ref().is_some_and(|s| other.id != id && other.schema == *s);
-            named || (owned != Some(true) && other.depends_on().contains(&id))
+            named || other.depends_on().contains(&id)
         })
     }
 

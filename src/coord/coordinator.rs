@@ -159,6 +159,7 @@ impl Coordinator {
                 let stream = self.subscribe(*request);
                 let _ = reply.send(stream);
             }
+            Event::Advance { reader, reply } => self.advance(reader, reply),
             Event::Credit { reader, bytes } => {
                 if self.readers.contains_key(&reader) {
                     self.workers.send(Command::Credit { reader, bytes });

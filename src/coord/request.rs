@@ -28,6 +28,7 @@ pub(crate) enum Event {
     Ids { count: u64, reply: Reply<GlobalId> },
     Read { at: Timestamp, read: Read, reply: Reply<RowStream> },
     Subscribe { request: Box<SubscribeRequest>, reply: Reply<ChangeStream> },
+    Advance { reader: ReaderId, reply: Reply<Timestamp> },
     Credit { reader: ReaderId, bytes: u64 },
     Cancel { reader: ReaderId },
     Commit { commit: Box<Commit>, reply: Reply<Timestamp> },
@@ -264,6 +265,14 @@ impl ChangeStream {
     /// The next event. Cancel-safe. The reader's credit is not renewed: see [`Self::consumed`].
     pub async fn next(&mut self) -> Result<ChangeEvent> {
         self.changes.recv().await.unwrap_or_else(|| Err(gone()))
+    }
+
+    /// Has progress made through the newest durable time now, and tells that time.
+    pub async fn advance(&self) -> Result<Timestamp> {
+        let (reply, answer) = oneshot::channel();
+        let event = Event::Advance { reader: self.reader, reply };
+        self.events.send(event).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// The next event, if it is there already.

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
 use crate::coord::reads::{Reader, ReaderKind, dropped};
-use crate::coord::request::{ChangeEvent, ChangeStream, READER_CREDIT, SubscribeRequest};
+use crate::coord::request::{ChangeEvent, ChangeStream, READER_CREDIT, Reply, SubscribeRequest};
 use crate::dataflow::command::{Command, ReaderId};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::error::EvalError;
@@ -79,6 +79,20 @@ impl Coordinator {
         self.ask_lease(time);
         let promises = live.into_iter().map(|id| self.objects.promise(id, time)).collect();
         self.workers.send(Command::Promise(Arc::new(promises)));
+    }
+
+    /// Lets one subscription show all that is durable.
+    pub(super) fn advance(&mut self, reader: ReaderId, reply: Reply<Timestamp>) {
+        self.flush();
+        let durable = self.gate.durable();
+        let Some(dataflow) = self.readers.get(&reader).and_then(|reader| reader.dataflow) else {
+            // It has ended, and says so itself.
+            let _ = reply.send(Ok(0));
+            return;
+        };
+        let promise = self.objects.promise(dataflow, self.gate.tip());
+        self.workers.send(Command::Promise(Arc::new(vec![promise])));
+        let _ = reply.send(Ok(durable));
     }
 
     fn subscription(&mut self, reader: ReaderId) -> Option<&mut Subscription> {

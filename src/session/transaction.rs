@@ -154,6 +154,13 @@ impl Transaction {
         Ok(())
     }
 
+    /// What it makes that takes time to become complete.
+    pub(super) fn hydrating(&self) -> Vec<GlobalId> {
+        let made = self.work.ddl.iter();
+        let made = made.filter(|ddl| matches!(ddl.install, Some(Install::Dataflow(_))));
+        made.map(|ddl| ddl.change.id).collect()
+    }
+
     /// What the coordinator is asked to commit.
     pub(super) fn to_commit(&self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
         let writes = self.work.buffers.iter().map(|(table, buffer)| {

@@ -1,0 +1,372 @@
+//! CREATE and DROP: changes of the transaction's catalog, and what workers must do for them.
+
+use std::collections::BTreeSet;
+
+use crate::catalog::item::{
+    ColumnDefault, Index, Item, ItemKind, PrimaryKey, Sequence, Table, View,
+};
+use crate::catalog::objects::{Change, taken};
+use crate::coord::request::{Commit, DdlChange, Install, When};
+use crate::error::{Error, Result, SqlState};
+use crate::optimizer::physical::{Want, index_layout, table_layout, view_layout};
+use crate::plan::physical::Sink;
+use crate::plan::relation::{Relation, RelationType};
+use crate::plan::statement::{
+    self, ColumnSource, CreateIndex, CreateTable, CreateView, NewColumn, SequenceOptions, Statement,
+};
+use crate::repr::{ColumnDesc, GlobalId, RelationDesc};
+use crate::session::read::plan_maintained;
+use crate::session::session::{Outcome, Session};
+
+impl Session {
+    pub(super) async fn define(&mut self, statement: Statement) -> Result<Outcome> {
+        match statement {
+            Statement::CreateSchema { name, if_not_exists } => {
+                self.check_definable("CREATE SCHEMA")?;
+                let item = Item {
+                    id: self.new_id(1).await?,
+                    schema: name.clone(),
+                    name,
+                    kind: ItemKind::Schema,
+                };
+                self.create(item, None, if_not_exists)?;
+                Ok(Outcome::Done("CREATE SCHEMA".into()))
+            }
+            Statement::CreateTable(create) => self.create_table(create).await,
+            Statement::CreateView(create) => self.create_view(create).await,
+            Statement::CreateIndex(create) => self.create_index(create).await,
+            Statement::CreateSequence { schema, name, options, if_not_exists } => {
+                self.check_definable("CREATE SEQUENCE")?;
+                let id = self.new_id(1).await?;
+                let kind = ItemKind::Sequence(sequence(options, None));
+                self.create(Item { id, schema, name, kind }, None, if_not_exists)?;
+                Ok(Outcome::Done("CREATE SEQUENCE".into()))
+            }
+            Statement::Drop(drop) => self.drop_objects(drop),
+            other => Err(Error::internal(format!("not a definition: {other:?}"))),
+        }
+    }
+
+    fn check_definable(&self, command: &str) -> Result<()> {
+        self.transaction()?.check_writable(command)
+    }
+
+    async fn new_id(&self, count: u64) -> Result<GlobalId> {
+        self.engine.client.ids(count).await
+    }
+
+    /// Defines an object. False: it is there already, which was said to be no error.
+    fn create(
+        &mut self,
+        item: Item,
+        install: Option<Install>,
+        if_not_exists: bool,
+    ) -> Result<bool> {
+        let error = self.name_error(&item);
+        match error {
+            Some(error) if if_not_exists => {
+                self.note(format!("{}, skipping", error.message));
+                Ok(false)
+            }
+            Some(error) => Err(error),
+            None => {
+                let id = item.id;
+                self.transaction_mut()?.define(id, Some(item), install)?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn name_error(&self, item: &Item) -> Option<Error> {
+        let catalog = &self.transaction.as_ref()?.catalog;
+        match item.kind {
+            ItemKind::Schema => catalog.has_schema(&item.name).then(|| taken(item)),
+            _ => catalog.by_name(&item.schema, &item.name).map(|_| taken(item)),
+        }
+    }
+
+    async fn create_table(&mut self, create: CreateTable) -> Result<Outcome> {
+        self.check_definable("CREATE TABLE")?;
+        let first = self.new_id(1 + create.columns.len() as u64).await?;
+        let mut next = first.0;
+        let (mut defaults, mut sequences) = (Vec::new(), Vec::new());
+        for (at, column) in create.columns.iter().enumerate() {
+            defaults.push(match (&column.sequence, &column.default) {
+                (Some(new), _) => {
+                    next += 1;
+                    let id = GlobalId(next);
+                    sequences.push(owned_sequence(id, &create, column, new.options, first, at));
+                    let (identity, always) = (new.identity, new.always);
+                    Some(ColumnDefault::Sequence { id, identity, always })
+                }
+                (None, Some(text)) => Some(ColumnDefault::Expression(text.clone())),
+                (None, None) => None,
+            });
+        }
+        let columns = create.columns.iter();
+        let columns: Vec<_> =
+            columns.map(|c| ColumnDesc { name: c.name.clone(), ty: c.ty }).collect();
+        let keys = create.primary_key.iter().map(|(columns, _)| columns.clone()).collect();
+        let desc = RelationDesc { columns, keys };
+        let key = create.primary_key.as_ref().map(|(columns, _)| columns.as_slice());
+        let install = Install::Table(table_layout(&desc.types(), key));
+        let primary_key =
+            create.primary_key.clone().map(|(columns, name)| PrimaryKey { columns, name });
+        let width = desc.arity();
+        let table = Table { desc, defaults, primary_key, retain_ms: create.retain_ms };
+        let item = Item {
+            id: first,
+            schema: create.schema.clone(),
+            name: create.name.clone(),
+            kind: ItemKind::Table(table),
+        };
+        if let Some(error) = self.name_error(&item)
+            && create.if_not_exists
+        {
+            self.note(format!("{}, skipping", error.message));
+            let tag = if create.source.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+            return Ok(Outcome::Done(tag.into()));
+        }
+        for sequence in sequences {
+            self.create(sequence, None, false)?;
+        }
+        self.create(item, Some(install), false)?;
+        let Some(source) = create.source else { return Ok(Outcome::Done("CREATE TABLE".into())) };
+        let (rows, types) = self.source_rows(*source).await?;
+        let columns: Vec<_> = (0..width).map(ColumnSource::Source).collect();
+        let rows = self.complete_rows(first, &columns, rows, &types).await?;
+        let count = self.put_rows(first, rows, false).await?.len();
+        Ok(Outcome::Done(format!("SELECT {count}")))
+    }
+
+    async fn create_view(&mut self, create: CreateView) -> Result<Outcome> {
+        let tag = match create.materialized {
+            true => "CREATE MATERIALIZED VIEW",
+            false => "CREATE VIEW",
+        };
+        self.check_definable(tag)?;
+        let mut desc = create.desc;
+        desc.keys = create.relation.typ().keys;
+        let settings = self.variables.format().clone();
+        let existing = self.transaction()?.catalog.by_name(&create.schema, &create.name).cloned();
+        let id = match &existing {
+            Some(old) if create.or_replace => self.replaceable(old, &desc)?,
+            _ => self.new_id(1).await?,
+        };
+        let install = if create.materialized {
+            let catalog = self.transaction()?.catalog.clone();
+            let layout = view_layout(&desc.types(), &desc.keys);
+            let engine = &self.engine;
+            let mut plan =
+                plan_maintained(engine, &catalog, create.relation, &settings, Want::Maintain)?;
+            plan.sink = Sink::Arrange(layout);
+            Some(Install::Dataflow(Box::new(plan)))
+        } else {
+            None
+        };
+        let view = View {
+            desc,
+            materialized: create.materialized,
+            text: create.text,
+            depends_on: create.depends_on,
+            settings,
+            retain_ms: create.retain_ms,
+        };
+        let (schema, name) = (create.schema, create.name);
+        let item = Item { id, schema, name, kind: ItemKind::View(view) };
+        if create.or_replace && existing.is_some() {
+            self.transaction_mut()?.define(id, Some(item), install)?;
+        } else {
+            self.create(item, install, create.if_not_exists)?;
+        }
+        Ok(Outcome::Done(tag.into()))
+    }
+
+    /// The id of a view that may be replaced by one with these columns.
+    fn replaceable(&self, old: &Item, desc: &RelationDesc) -> Result<GlobalId> {
+        let ItemKind::View(view) = &old.kind else {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a view", old.name),
+            ));
+        };
+        if view.materialized {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a view", old.name),
+            ));
+        }
+        let catalog = &self.transaction()?.catalog;
+        if let Some(dependent) = catalog.dependents(old.id).next() {
+            return Err(Error::unsupported(
+                format!("replacing view \"{}\", which \"{}\" reads,", old.name, dependent.name),
+                "Drop what depends on it first, and create it again.",
+            ));
+        }
+        if desc.columns.len() < view.desc.columns.len() {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "cannot drop columns from view",
+            ));
+        }
+        for (new, old) in desc.columns.iter().zip(&view.desc.columns) {
+            if new.name != old.name {
+                return Err(Error::new(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    format!(
+                        "cannot change name of view column \"{}\" to \"{}\"",
+                        old.name, new.name
+                    ),
+                ));
+            }
+            if new.ty.scalar != old.ty.scalar {
+                return Err(Error::new(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    format!(
+                        "cannot change data type of view column \"{}\" from {} to {}",
+                        old.name,
+                        old.ty.scalar.display_name(),
+                        new.ty.scalar.display_name()
+                    ),
+                ));
+            }
+        }
+        Ok(old.id)
+    }
+
+    async fn create_index(&mut self, create: CreateIndex) -> Result<Outcome> {
+        self.check_definable("CREATE INDEX")?;
+        let catalog = self.transaction()?.catalog.clone();
+        let on = catalog.expect(create.on)?;
+        let desc = on.desc().ok_or_else(|| Error::internal("an index on what has no columns"))?;
+        let settings = self.variables.format().clone();
+        let ty = RelationType { columns: desc.types(), keys: desc.keys.clone() };
+        let relation = Relation::global(create.on, ty);
+        let mut plan =
+            plan_maintained(&self.engine, &catalog, relation, &settings, Want::Maintain)?;
+        plan.sink = Sink::Arrange(index_layout(&desc.types(), &create.key));
+        let index = Index { on: create.on, key: create.key_text, settings };
+        let item = Item {
+            id: self.new_id(1).await?,
+            schema: on.schema.clone(),
+            name: create.name,
+            kind: ItemKind::Index(index),
+        };
+        self.create(item, Some(Install::Dataflow(Box::new(plan))), create.if_not_exists)?;
+        Ok(Outcome::Done("CREATE INDEX".into()))
+    }
+
+    fn drop_objects(&mut self, drop: statement::Drop) -> Result<Outcome> {
+        self.check_definable(drop.tag)?;
+        for notice in drop.notices {
+            self.note(notice);
+        }
+        let wanted: BTreeSet<GlobalId> = drop.objects.iter().copied().collect();
+        let (mut order, mut cascades) = (Vec::new(), Vec::new());
+        for id in &drop.objects {
+            self.collect_drop(*id, &wanted, &mut order, &mut cascades)?;
+        }
+        if !cascades.is_empty() && !drop.cascade {
+            return Err(self.dependents_exist(drop.objects[0], &cascades));
+        }
+        match &cascades[..] {
+            [] => {}
+            [(one, _)] => self.note(format!("drop cascades to {one}")),
+            several => {
+                let detail: Vec<_> =
+                    several.iter().map(|(name, _)| format!("drop cascades to {name}")).collect();
+                self.note(format!("drop cascades to {} other objects", several.len()));
+                if let Some(notice) = self.notices.last_mut() {
+                    notice.error.detail = Some(detail.join("\n"));
+                }
+            }
+        }
+        for id in order {
+            self.transaction_mut()?.define(id, None, None)?;
+        }
+        Ok(Outcome::Done(drop.tag.into()))
+    }
+
+    /// Puts an object behind all that depends on it. `cascades`: what nobody named.
+    fn collect_drop(
+        &self,
+        id: GlobalId,
+        wanted: &BTreeSet<GlobalId>,
+        order: &mut Vec<GlobalId>,
+        cascades: &mut Vec<(String, String)>,
+    ) -> Result<()> {
+        if order.contains(&id) {
+            return Ok(());
+        }
+        let catalog = self.transaction()?.catalog.clone();
+        let item = catalog.expect(id)?;
+        let this = format!("{} {}", item.kind_name(), item.name);
+        for dependent in catalog.dependents(id) {
+            let goes_along = matches!(dependent.kind, ItemKind::Index(_));
+            if !wanted.contains(&dependent.id) && !order.contains(&dependent.id) && !goes_along {
+                let name = format!("{} {}", dependent.kind_name(), dependent.name);
+                cascades.push((name.clone(), format!("{name} depends on {this}")));
+            }
+            self.collect_drop(dependent.id, wanted, order, cascades)?;
+        }
+        if order.contains(&id) {
+            return Ok(());
+        }
+        order.push(id);
+        if let ItemKind::Table(table) = &item.kind {
+            order.extend(table.sequences());
+        }
+        Ok(())
+    }
+
+    fn dependents_exist(&self, id: GlobalId, cascades: &[(String, String)]) -> Error {
+        let item = self.transaction.as_ref().and_then(|t| t.catalog.get(id));
+        let (kind, name) = item.map_or(("object", ""), |i| (i.kind_name(), i.name.as_str()));
+        let detail: Vec<_> = cascades.iter().map(|(_, detail)| detail.as_str()).collect();
+        Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop {kind} {name} because other objects depend on it"),
+        )
+        .with_detail(detail.join("\n"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+    }
+
+    /// Drops what a cancelled CREATE has made: its commit goes through, but it may take long
+    /// until it is complete.
+    pub(super) async fn undo(&mut self, made: &[GlobalId]) {
+        let Ok(snapshot) = self.engine.client.snapshot(When::Tip).await else { return };
+        let ddl = made.iter().filter(|id| snapshot.catalog.get(**id).is_some()).map(|id| {
+            DdlChange { change: Change { id: *id, item: None }, install: None }
+        });
+        let commit = Commit {
+            snapshot: snapshot.time,
+            ddl: ddl.collect(),
+            catalog_version: snapshot.catalog.version(),
+            ..Commit::default()
+        };
+        if let Err(error) = self.engine.client.commit(commit).await {
+            tracing::warn!(%error, "a cancelled definition could not be undone");
+        }
+    }
+}
+
+fn sequence(options: SequenceOptions, owned_by: Option<(GlobalId, usize)>) -> Sequence {
+    let SequenceOptions { start, increment, min, max, cycle } = options;
+    Sequence { start, increment, min, max, cycle, owned_by }
+}
+
+fn owned_sequence(
+    id: GlobalId,
+    create: &CreateTable,
+    column: &NewColumn,
+    options: SequenceOptions,
+    table: GlobalId,
+    at: usize,
+) -> Item {
+    Item {
+        id,
+        schema: create.schema.clone(),
+        name: format!("{}_{}_seq", create.name, column.name),
+        kind: ItemKind::Sequence(sequence(options, Some((table, at)))),
+    }
+}
