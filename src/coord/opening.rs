@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::catalog::item::Item;
 use crate::catalog::objects::{Catalog, Change};
@@ -23,7 +23,7 @@ use crate::coord::coordinator::{Catalogs, Coordinator};
 use crate::coord::gate::Gate;
 use crate::coord::log_writer::LogWriter;
 use crate::coord::objects::{Object, Objects};
-use crate::coord::request::{Client, Event};
+use crate::coord::request::{Client, Commit, Event};
 use crate::coord::sequences::Sequences;
 use crate::dataflow::command::{Command, Write};
 use crate::dataflow::worker::Workers;
@@ -181,10 +181,27 @@ impl Opening {
         self.coordinator.broken.contains_key(&id)
     }
 
-    /// The coordinator, to be run, and a client of it.
-    pub fn start(self) -> (Coordinator, Client) {
-        let client = Client { events: self.coordinator.events.clone() };
-        (self.coordinator, client)
+    /// A client of the coordinator to be.
+    pub fn client(&self) -> Client {
+        Client { events: self.coordinator.events.clone() }
+    }
+
+    /// An id for an object that every data directory has.
+    pub fn first_id(&mut self) -> GlobalId {
+        let id = self.coordinator.next_id;
+        self.coordinator.next_id = GlobalId(id.0 + 1);
+        id
+    }
+
+    /// Commits what every data directory has, before anybody else can.
+    pub fn commit(&mut self, commit: Commit) {
+        let (reply, _) = oneshot::channel();
+        self.coordinator.commit_request(Box::new(commit), reply);
+    }
+
+    /// The coordinator, to be run.
+    pub fn start(self) -> Coordinator {
+        self.coordinator
     }
 }
 

@@ -15,6 +15,7 @@ use crate::plan::statement::{
     self, ColumnSource, CreateIndex, CreateTable, CreateView, NewColumn, SequenceOptions, Statement,
 };
 use crate::repr::{ColumnDesc, GlobalId, RelationDesc};
+use crate::session::engine::type_of;
 use crate::session::read::plan_maintained;
 use crate::session::session::{Outcome, Session};
 
@@ -109,7 +110,7 @@ impl Session {
         let keys = create.primary_key.iter().map(|(columns, _)| columns.clone()).collect();
         let desc = RelationDesc { columns, keys };
         let key = create.primary_key.as_ref().map(|(columns, _)| columns.as_slice());
-        let install = Install::Table(table_layout(&desc.types(), key));
+        let install = Install::Table(table_layout(&desc.scalars(), key));
         let primary_key =
             create.primary_key.clone().map(|(columns, name)| PrimaryKey { columns, name });
         let width = desc.arity();
@@ -155,7 +156,7 @@ impl Session {
         };
         let install = if create.materialized {
             let catalog = self.transaction()?.catalog.clone();
-            let layout = view_layout(&desc.types(), &desc.keys);
+            let layout = view_layout(&type_of(&desc));
             let engine = &self.engine;
             let mut plan =
                 plan_maintained(engine, &catalog, create.relation, &settings, Want::Maintain)?;
@@ -244,7 +245,7 @@ impl Session {
         let relation = Relation::global(create.on, ty);
         let mut plan =
             plan_maintained(&self.engine, &catalog, relation, &settings, Want::Maintain)?;
-        plan.sink = Sink::Arrange(index_layout(&desc.types(), &create.key));
+        plan.sink = Sink::Arrange(index_layout(&desc.scalars(), &create.key));
         let index = Index { on: create.on, key: create.key_text, settings };
         let item = Item {
             id: self.new_id(1).await?,
@@ -335,9 +336,10 @@ impl Session {
     /// until it is complete.
     pub(super) async fn undo(&mut self, made: &[GlobalId]) {
         let Ok(snapshot) = self.engine.client.snapshot(When::Tip).await else { return };
-        let ddl = made.iter().filter(|id| snapshot.catalog.get(**id).is_some()).map(|id| {
-            DdlChange { change: Change { id: *id, item: None }, install: None }
-        });
+        let ddl = made
+            .iter()
+            .filter(|id| snapshot.catalog.get(**id).is_some())
+            .map(|id| DdlChange { change: Change { id: *id, item: None }, install: None });
         let commit = Commit {
             snapshot: snapshot.time,
             ddl: ddl.collect(),

@@ -178,11 +178,11 @@ impl Session {
                 Error::new(SqlState::INVALID_PARAMETER_VALUE, "a time must not be negative")
             }),
             // The end of that microsecond.
-            Datum::TimestampTz(us) => nanos_of(us)
-                .and_then(|ns| ns.checked_add(999))
-                .ok_or_else(|| {
+            Datum::TimestampTz(us) => {
+                nanos_of(us).and_then(|ns| ns.checked_add(999)).ok_or_else(|| {
                     Error::new(SqlState::INVALID_PARAMETER_VALUE, "the time is out of range")
-                }),
+                })
+            }
             Datum::Null => {
                 Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "a time must not be null"))
             }
@@ -219,7 +219,9 @@ impl Session {
                 out.portal_suspended();
                 return Ok(false);
             }
-            Outcome::Changes(watch) => return self.send_changes(watch, formats, max_rows, out).await,
+            Outcome::Changes(watch) => {
+                return self.send_changes(watch, formats, max_rows, out).await;
+            }
             Outcome::CopyOut { inner, options } => self.copy_out(inner, options, out).await?,
             Outcome::CopyIn(copy) => {
                 let done = Box::pin(self.copy_in((**copy).clone(), out)).await?;

@@ -72,4 +72,3 @@ impl<'l> RowDecoder<'l> {
         self.layout.columns.iter().map(find).collect()
     }
 }
-

@@ -3,7 +3,34 @@
 //! Floor 6. Knows SQL's front end, the optimizer and the coordinator; never sockets nor timely.
 //!
 //! * [`frontend`] — the client as the session talks to it
-//! * [`variables`] — settings
+//! * [`session`] — one client's session: the pipeline of a statement
+//! * `execute` — each kind of statement; `read`, `write`, `define`, `watch`, `copy_data`,
+//!   `control`, `explain` — how
+//! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
+//! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
+//! * [`variables`], [`copy`] — settings, and the formats of COPY
+//! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
+mod binding;
+pub mod boot;
+mod control;
+pub mod copy;
+mod copy_data;
+mod define;
+pub mod engine;
+mod execute;
+mod explain;
 pub mod frontend;
+mod layout;
+mod overlay;
+mod parameters;
+mod portals;
+mod prepared;
+mod read;
+mod rows;
+#[allow(clippy::module_inception)] // The file holds the type that the module is about.
+pub mod session;
+mod transaction;
 pub mod variables;
+mod watch;
+mod write;

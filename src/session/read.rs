@@ -1,19 +1,26 @@
 //! From a relation to its rows: optimize, lower, read.
 
+use std::collections::BTreeMap;
+
+use crate::catalog::objects::Catalog;
 use crate::coord::request::{ArrangementRead, Read, ReadSet, RowStream};
 use crate::dataflow::command::Bounds;
 use crate::error::{Error, Result};
 use crate::expr::scalar::Expr;
 use crate::optimizer::physical::{Lowered, Want, lower};
 use crate::optimizer::{OptimizerConfig, optimize};
-use crate::plan::physical::{ArrangementId, Arrangement, Dataflow};
+use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
 use crate::plan::relation::Relation;
 use crate::repr::GlobalId;
 use crate::repr::settings::FormatSettings;
-use crate::catalog::objects::Catalog;
 use crate::session::engine::Engine;
 use crate::session::overlay;
 use crate::session::session::Session;
+
+/// How relations are optimized.
+pub(super) fn config(settings: &FormatSettings) -> OptimizerConfig {
+    OptimizerConfig { settings: settings.clone(), ..OptimizerConfig::default() }
+}
 
 /// Optimizes and lowers a relation over the arrangements of a catalog.
 pub(super) fn plan(
@@ -23,9 +30,8 @@ pub(super) fn plan(
     settings: &FormatSettings,
     want: Want,
 ) -> Result<Lowered> {
-    let relation = optimize(relation, &OptimizerConfig::default());
-    let mut arrangements: std::collections::BTreeMap<GlobalId, Vec<(ArrangementId, Arrangement)>> =
-        Default::default();
+    let relation = optimize(relation, &config(settings));
+    let mut arrangements: BTreeMap<GlobalId, Vec<(ArrangementId, Arrangement)>> = BTreeMap::new();
     for id in relation.depends_on() {
         arrangements.insert(id, engine.arrangements(catalog, id)?);
     }
@@ -60,14 +66,11 @@ impl Session {
         let settings = self.variables.format().clone();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
-        let lowered =
-            plan(&engine, &transaction.catalog, relation, &settings, Want::Peek)?;
+        let lowered = plan(&engine, &transaction.catalog, relation, &settings, Want::Peek)?;
         let (read, sets) = match lowered {
             Lowered::Peek { target, layout, bounds, mfp } => {
                 let keys = match &bounds {
-                    Bounds::Keys(keys) if target.index == target.relation => {
-                        Some((**keys).clone())
-                    }
+                    Bounds::Keys(keys) if target.index == target.relation => Some((**keys).clone()),
                     _ => None,
                 };
                 let sets = vec![ReadSet { object: target.index, keys }];

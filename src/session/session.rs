@@ -14,8 +14,8 @@ use crate::plan::statement::Statement;
 use crate::repr::{GlobalId, RelationDesc};
 use crate::session::engine::Engine;
 use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice};
-use crate::session::portals::Portal;
-use crate::session::prepared::Prepared;
+use crate::session::portals::{Lone, Portal};
+use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
 use crate::session::transaction::{Mode, Transaction};
 use crate::session::variables::Variables;
@@ -35,6 +35,10 @@ pub struct Session {
     pub(super) transaction: Option<Transaction>,
     pub(super) statements: HashMap<String, Arc<Prepared>>,
     pub(super) portals: HashMap<String, Portal>,
+    /// The only statement of the implicit transaction so far.
+    pub(super) lone: Option<Lone>,
+    /// Whether the implicit transaction was opened for a statement that has not run yet.
+    pub(super) lone_possible: bool,
     /// The last value that this session took from each sequence.
     pub(super) sequence_values: HashMap<GlobalId, i64>,
     /// What is to be said before the statement's end.
@@ -89,6 +93,8 @@ impl Session {
             transaction: None,
             statements: HashMap::new(),
             portals: HashMap::new(),
+            lone: None,
+            lone_possible: false,
             sequence_values: HashMap::new(),
             notices: Vec::new(),
             reports: Vec::new(),
@@ -125,7 +131,7 @@ impl Session {
             if lone && self.transaction.is_none() {
                 self.run_lone(statement, out).await?;
             } else {
-                self.open(Mode::Implicit, statement.is_write()).await?;
+                self.open(Mode::Implicit, is_write(statement)).await?;
                 let bound = self.bind_statement(statement, &mut Vec::new())?;
                 self.check_parameters(&bound)?;
                 let mut outcome = self.start(bound).await?;
@@ -168,7 +174,7 @@ impl Session {
             if attempt > RETRIES_MAX && exclusive.is_none() {
                 exclusive = Some(self.cancel.or(self.engine.client.exclusive()).await?);
             }
-            self.open(Mode::Implicit, statement.is_write()).await?;
+            self.open(Mode::Implicit, is_write(statement)).await?;
             let bound = self.bind_statement(statement, &mut Vec::new())?;
             self.check_parameters(&bound)?;
             let mut outcome = self.start(bound).await?;

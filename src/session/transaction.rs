@@ -206,10 +206,7 @@ impl Transaction {
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
-            Error::new(
-                SqlState::INVALID_SAVEPOINT,
-                format!("savepoint \"{name}\" does not exist"),
-            )
+            Error::new(SqlState::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist"))
         })
     }
 }

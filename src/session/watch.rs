@@ -14,9 +14,7 @@ use crate::optimizer::physical::Want;
 use crate::plan::physical::Sink;
 use crate::plan::statement::Subscribe;
 use crate::repr::value::{decode_values, pack};
-use crate::repr::{
-    ColumnDesc, ColumnType, Datum, Diff, RelationDesc, Row, ScalarType, Timestamp,
-};
+use crate::repr::{ColumnDesc, ColumnType, Datum, Diff, RelationDesc, Row, ScalarType, Timestamp};
 use crate::session::frontend::{CancelToken, Format, Frontend};
 use crate::session::read::plan_maintained;
 use crate::session::session::{Outcome, Session, fields};
@@ -165,9 +163,8 @@ impl Watch {
         timeout_ms: Option<u64>,
         cancel: &CancelToken,
     ) -> Result<()> {
-        let enough = |watch: &Watch| {
-            watch.ended || wanted.is_some_and(|n| watch.waiting.len() as u64 >= n)
-        };
+        let enough =
+            |watch: &Watch| watch.ended || wanted.is_some_and(|n| watch.waiting.len() as u64 >= n);
         let by = cancel.or(self.stream.advance()).await?;
         if self.waiting.is_empty() && timeout_ms != Some(0) {
             let first = async {
@@ -178,12 +175,10 @@ impl Watch {
             };
             match timeout_ms {
                 None => first.await?,
-                Some(ms) => {
-                    match tokio::time::timeout(Duration::from_millis(ms), first).await {
-                        Ok(result) => result?,
-                        Err(_) => return Ok(()),
-                    }
-                }
+                Some(ms) => match tokio::time::timeout(Duration::from_millis(ms), first).await {
+                    Ok(result) => result?,
+                    Err(_) => return Ok(()),
+                },
             }
         }
         while !enough(self) && self.complete < by {

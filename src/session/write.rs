@@ -402,9 +402,7 @@ fn sequence_datum(value: i64, scalar: ScalarType) -> Result<Datum<'static>> {
         Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{what} out of range"))
     };
     match scalar {
-        ScalarType::Int2 => {
-            i16::try_from(value).map(Datum::Int2).map_err(|_| range("smallint"))
-        }
+        ScalarType::Int2 => i16::try_from(value).map(Datum::Int2).map_err(|_| range("smallint")),
         ScalarType::Int4 => i32::try_from(value).map(Datum::Int4).map_err(|_| range("integer")),
         _ => Ok(Datum::Int8(value)),
     }
@@ -417,8 +415,7 @@ fn check_not_null(
     settings: &crate::repr::settings::FormatSettings,
 ) -> Result<()> {
     let columns = table.desc.columns.iter();
-    let Some((column, _)) = columns.zip(datums).find(|(c, d)| !c.ty.nullable && d.is_null())
-    else {
+    let Some((column, _)) = columns.zip(datums).find(|(c, d)| !c.ty.nullable && d.is_null()) else {
         return Ok(());
     };
     let mut row = String::new();

@@ -1,0 +1,85 @@
+//! Boot: from a data directory to a server that answers.
+//!
+//! Plans are never stored. The text of each maintained object is planned again, by the same
+//! pipeline as when it was made, in the order of creation. A text that no longer plans marks its
+//! object broken, with all that reads it; the server still starts.
+
+use std::sync::Arc;
+
+use crate::catalog::item::{Item, ItemKind};
+use crate::catalog::objects::{Catalog, Change};
+use crate::coord::coordinator::Coordinator;
+use crate::coord::opening::Opening;
+use crate::coord::request::{Commit, DdlChange};
+use crate::error::{Error, Result};
+use crate::optimizer::physical::Want;
+use crate::plan::physical::{Dataflow, Sink};
+use crate::plan::relation::{Relation, RelationType};
+use crate::repr::GlobalId;
+use crate::session::binding;
+use crate::session::engine::Engine;
+use crate::session::read::plan_maintained;
+
+pub use crate::coord::opening::EngineConfig;
+
+/// Opens a data directory. The coordinator has to be run; the engine is for sessions.
+///
+/// Errors: those of opening the log (55006 locked, 22023 a newer format, XX001 damaged).
+pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
+    let mut opening = Opening::open(config)?;
+    let catalog = opening.catalog();
+    let engine = Engine::new(opening.client());
+    for item in catalog.items() {
+        if matches!(item.kind, ItemKind::Table(_)) {
+            opening.create_table(item.id, (*engine.layout(&catalog, item.id)?).clone());
+        }
+    }
+    opening.load()?;
+    for item in catalog.items() {
+        if !item.is_maintained() || matches!(item.kind, ItemKind::Table(_)) {
+            continue;
+        }
+        if let Some(on) = item.depends_on().into_iter().find(|on| opening.is_broken(*on)) {
+            let reason = Error::internal(format!("object {on}, which it reads, is broken"));
+            opening.break_object(item.id, &item.name, &reason);
+            continue;
+        }
+        match plan_item(&engine, &catalog, item) {
+            Ok(plan) => opening.install(item.id, plan),
+            Err(reason) => opening.break_object(item.id, &item.name, &reason),
+        }
+    }
+    if !catalog.has_schema("public") {
+        opening.commit(first_commit(opening.first_id()));
+    }
+    Ok((opening.start(), engine))
+}
+
+/// What a new data directory has: the schema `public`.
+fn first_commit(id: GlobalId) -> Commit {
+    let name = "public".to_owned();
+    let item = Item { id, schema: name.clone(), name, kind: ItemKind::Schema };
+    let change = Change { id, item: Some(Arc::new(item)) };
+    Commit { ddl: vec![DdlChange { change, install: None }], ..Commit::default() }
+}
+
+/// The plan of a maintained view or an index, from its text.
+fn plan_item(engine: &Engine, catalog: &Catalog, item: &Item) -> Result<Dataflow> {
+    let (relation, settings) = match &item.kind {
+        ItemKind::View(view) => {
+            let (relation, _) = binding::stored_query(catalog, &view.text, &view.settings)?;
+            (relation, &view.settings)
+        }
+        ItemKind::Index(index) => {
+            let on = catalog.expect(index.on)?;
+            let desc = on.desc().ok_or_else(|| Error::internal("an index on no relation"))?;
+            let ty = RelationType { columns: desc.types(), keys: desc.keys.clone() };
+            (Relation::global(index.on, ty), &index.settings)
+        }
+        _ => return Err(Error::internal(format!("{} is not maintained", item.name))),
+    };
+    let layout = engine.layout(catalog, item.id)?;
+    let mut plan = plan_maintained(engine, catalog, relation, settings, Want::Maintain)?;
+    plan.sink = Sink::Arrange((*layout).clone());
+    Ok(plan)
+}
