@@ -50,7 +50,8 @@ pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
         }
     }
     if !catalog.has_schema("public") {
-        opening.commit(first_commit(opening.first_id()));
+        let id = opening.first_id();
+        opening.commit(first_commit(id));
     }
     Ok((opening.start(), engine))
 }

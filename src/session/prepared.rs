@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::cast::{Cast, CastContext};
 use crate::expr::scalar::Expr;
 use crate::plan::statement::Statement;
 use crate::repr::value::pack;
@@ -256,12 +257,7 @@ impl Session {
         }
         let mut values = Vec::with_capacity(args.len());
         for (arg, ty) in args.iter().zip(&prepared.param_types) {
-            let arg = crate::expr::functions::assignment(arg.clone(), *ty).ok_or_else(|| {
-                Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!("a parameter cannot be coerced to {}", ty.display_name()),
-                )
-            })?;
+            let arg = argument(arg.clone(), *ty)?;
             values.push(self.constant(&arg, |datum| Ok(pack(&[datum])))?);
         }
         Box::pin(self.run_prepared(&prepared, &values)).await
@@ -285,6 +281,30 @@ impl Session {
         parameters::substitute(&mut bound, values)?;
         self.start(bound).await
     }
+}
+
+/// An argument of EXECUTE as a value of the parameter's type. A literal may be of any type that
+/// can be converted, since a quoted one has no type of its own.
+fn argument(arg: Expr, scalar: ScalarType) -> Result<Expr> {
+    let from = arg.typ(&[]).scalar;
+    if from == scalar {
+        return Ok(arg);
+    }
+    let is_literal = matches!(arg, Expr::Literal(_));
+    let fits = |cast: &Cast| is_literal || cast.context <= CastContext::Assignment;
+    let cast = Cast::find(from, scalar).filter(fits).ok_or_else(|| {
+        Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "parameter of type {} cannot be coerced to the expected type {}",
+                from.display_name(),
+                scalar.display_name()
+            ),
+        )
+        .with_hint("You will need to rewrite or cast the expression.")
+    })?;
+    let to = ColumnType::nullable(scalar);
+    Ok(Expr::Cast { cast, input: Box::new(arg), to, explicit: false })
 }
 
 fn already_exists(name: &str) -> Error {

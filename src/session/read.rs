@@ -70,7 +70,7 @@ impl Session {
         let (read, sets) = match lowered {
             Lowered::Peek { target, layout, bounds, mfp } => {
                 let keys = match &bounds {
-                    Bounds::Keys(keys) if target.index == target.relation => Some((**keys).clone()),
+                    Bounds::Keys(keys) if target.index == target.relation => Some(keys.to_vec()),
                     _ => None,
                 };
                 let sets = vec![ReadSet { object: target.index, keys }];

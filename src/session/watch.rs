@@ -167,18 +167,15 @@ impl Watch {
             |watch: &Watch| watch.ended || wanted.is_some_and(|n| watch.waiting.len() as u64 >= n);
         let by = cancel.or(self.stream.advance()).await?;
         if self.waiting.is_empty() && timeout_ms != Some(0) {
-            let first = async {
-                while self.waiting.is_empty() && !self.ended {
-                    self.more(cancel).await?;
-                }
-                Ok(())
-            };
             match timeout_ms {
-                None => first.await?,
-                Some(ms) => match tokio::time::timeout(Duration::from_millis(ms), first).await {
-                    Ok(result) => result?,
-                    Err(_) => return Ok(()),
-                },
+                None => self.first(cancel).await?,
+                Some(ms) => {
+                    let first = self.first(cancel);
+                    match tokio::time::timeout(Duration::from_millis(ms), first).await {
+                        Ok(result) => result?,
+                        Err(_) => return Ok(()),
+                    }
+                }
             }
         }
         while !enough(self) && self.complete < by {
@@ -188,6 +185,14 @@ impl Watch {
             && let Some(event) = self.stream.try_next()
         {
             self.take(event?);
+        }
+        Ok(())
+    }
+
+    /// Waits for a first row, or the end.
+    async fn first(&mut self, cancel: &CancelToken) -> Result<()> {
+        while self.waiting.is_empty() && !self.ended {
+            self.more(cancel).await?;
         }
         Ok(())
     }

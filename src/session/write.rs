@@ -44,7 +44,7 @@ impl Session {
     }
 
     /// The rows of an INSERT's source, and their types.
-    async fn source_rows(
+    pub(super) async fn source_rows(
         &mut self,
         select: crate::plan::statement::Select,
     ) -> Result<(Vec<Row>, Vec<ScalarType>)> {
