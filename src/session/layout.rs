@@ -5,7 +5,7 @@ use bumpalo::Bump;
 use crate::error::Result;
 use crate::expr::func::EvalContext;
 use crate::plan::physical::{Arrangement, Source};
-use crate::repr::key::{KeyMode, decode_key, encode_key};
+use crate::repr::key::{decode_key, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, encode_values};
 use crate::repr::{Datum, Row, ScalarType};

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, ScalarType, Timestamp};
 use crate::sql::bind::query::Cte;
+use crate::sql::bind::text::Edit;
 use crate::sql::parse::limits;
 use crate::sql::parse::position::Lines;
 
@@ -45,6 +46,8 @@ pub struct Binder<'b, 'a> {
     pub depends_on: BTreeSet<GlobalId>,
     /// The common table expressions that are visible, by name, innermost last.
     pub ctes: BTreeMap<String, Vec<Cte>>,
+    /// What has to change in the text, while it is bound to be stored.
+    pub edits: Option<Vec<Edit>>,
     next_let: u64,
     depth: usize,
 }
@@ -58,6 +61,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             maintained: false,
             depends_on: BTreeSet::new(),
             ctes: BTreeMap::new(),
+            edits: None,
             next_let: 0,
             depth: 0,
         }

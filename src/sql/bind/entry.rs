@@ -11,6 +11,7 @@ use crate::plan::statement::Statement;
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
 use crate::sql::bind::context::{BindContext, Binder};
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::name;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::scope::{Column, Scope, Table};
@@ -24,7 +25,7 @@ use crate::sql::parse::{ParsedStatement, parse};
 /// where Weir does not have something.
 pub fn bind(statement: &ParsedStatement, cx: &mut BindContext<'_>) -> Result<Statement> {
     let mut binder = Binder::new(cx, statement.lines.clone());
-    let bound = binder.statement(statement.ast())?;
+    let bound = binder.whole(statement)?;
     binder.check_parameters()?;
     Ok(bound)
 }
@@ -74,7 +75,7 @@ pub(super) fn query_of(text: &str) -> Result<ParsedStatement> {
 }
 
 /// The columns of a relation as a scope of one table without a name.
-fn scope_of(desc: &RelationDesc) -> Scope {
+pub(super) fn scope_of(desc: &RelationDesc) -> Scope {
     let columns = desc.columns.iter().enumerate();
     let columns = columns.map(|(index, column)| Column {
         name: column.name.clone(),
@@ -102,6 +103,24 @@ pub fn describe(columns: &[OutputColumn]) -> RelationDesc {
 }
 
 impl Binder<'_, '_> {
+    /// A statement of a client, whose text may have to be stored.
+    fn whole(&mut self, statement: &ParsedStatement) -> Result<Statement> {
+        let (create, retain_ms) = match statement.ast() {
+            syntax::Statement::Sql(create) => (create, None),
+            syntax::Statement::Retaining { statement: create, history } => {
+                (create, Some(self.milliseconds(history)?))
+            }
+            other => return self.statement(other),
+        };
+        match &**create {
+            ast::Statement::CreateView(view) => {
+                self.create_view(view, retain_ms, Some((&statement.text, statement.offset)))
+            }
+            ast::Statement::CreateTable(table) => self.create_table(table, retain_ms),
+            other => self.sql(other),
+        }
+    }
+
     /// Any statement.
     pub fn statement(&mut self, statement: &syntax::Statement) -> Result<Statement> {
         match statement {
@@ -112,7 +131,56 @@ impl Binder<'_, '_> {
                 let statement = Box::new(self.statement(explained)?);
                 Ok(Statement::Explain(statement::Explain { stage: *stage, statement }))
             }
-            syntax::Statement::Sql(statement) => Err(unsupported(statement)),
+            syntax::Statement::Fetch(fetch) => self.fetch(fetch),
+            syntax::Statement::Declare { name, hold, scroll, query } => Ok(Statement::Declare {
+                name: name::ident(name),
+                hold: *hold,
+                scroll: *scroll,
+                query: Box::new(self.statement(query)?),
+            }),
+            syntax::Statement::CopyQuery { query, options } => {
+                let query = self.statement(query)?;
+                self.copy_query(query, options)
+            }
+            syntax::Statement::Prepare { name, types, text } => self.prepare(name, types, text),
+            syntax::Statement::Retaining { statement, .. } => self.sql(statement),
+            syntax::Statement::Sql(statement) => self.sql(statement),
+        }
+    }
+
+    /// A statement that `sqlparser` knows.
+    fn sql(&mut self, statement: &ast::Statement) -> Result<Statement> {
+        if let Some(control) = self.control(statement)? {
+            return Ok(control);
+        }
+        match statement {
+            ast::Statement::Insert(insert) => self.insert(insert),
+            ast::Statement::Update(update) => self.update(update),
+            ast::Statement::Delete(delete) => self.delete(delete),
+            ast::Statement::Truncate(truncate) => self.truncate(truncate),
+            ast::Statement::Copy { .. } => self.copy(statement),
+            ast::Statement::CreateSchema { schema_name, if_not_exists, .. } => {
+                self.create_schema(schema_name, *if_not_exists)
+            }
+            ast::Statement::CreateSequence {
+                name,
+                sequence_options,
+                if_not_exists,
+                temporary,
+                ..
+            } if !temporary => self.create_sequence(name, sequence_options, *if_not_exists),
+            ast::Statement::CreateTable(table) => self.create_table(table, None),
+            ast::Statement::CreateIndex(index) => self.create_index(index),
+            // EXPLAIN alone comes here: nothing is stored.
+            ast::Statement::CreateView(view) => self.create_view(view, None, None),
+            ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => {
+                self.drop(*object_type, *if_exists, names, *cascade)
+            }
+            ast::Statement::CreateDatabase { .. } => Err(Error::unsupported(
+                "CREATE DATABASE",
+                "There is one database, under any name. Create a schema.",
+            )),
+            other => Err(unsupported(other)),
         }
     }
 

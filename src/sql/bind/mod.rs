@@ -3,13 +3,18 @@
 //! [`entry`] is the door. A [`context::Binder`] lives for one statement; [`query`], [`select`],
 //! [`from`], [`join`], [`aggregate`] and [`window`] bind relations, [`expr`] and its neighbours
 //! bind scalars in a [`scope::Scope`], [`coerce`] and [`resolve`] settle types as PostgreSQL's
-//! rules have it.
+//! rules have it. [`write`], [`create`], [`create_view`], [`copy`] and [`control`] bind the other
+//! statements; [`text`] is how a view is stored.
 
 mod aggregate;
 mod call;
 mod clock;
 mod coerce;
 pub mod context;
+mod control;
+mod copy;
+mod create;
+mod create_view;
 mod entry;
 mod expr;
 mod figure;
@@ -28,10 +33,12 @@ mod scope;
 mod select;
 mod setop;
 mod special;
+mod text;
 mod types;
 mod values;
 mod view;
 mod window;
+mod write;
 
 pub use context::BindContext;
 pub use entry::{bind, bind_scalar_text, bind_view_text};

@@ -55,12 +55,14 @@ impl Binder<'_, '_> {
                         .at(position));
                     }
                     expand(&scope.visible, position, calls, &mut outputs);
+                    self.edit(item.span(), || spelled(&scope.visible, scope));
                 }
                 ast::SelectItem::QualifiedWildcard(kind, options) => {
                     let position = self.position(item.span());
                     refuse_options(options).map_err(|e| e.at(position))?;
                     let columns = self.wildcard(kind, scope).map_err(|e| e.at(position))?;
                     expand(columns, position, calls, &mut outputs);
+                    self.edit(item.span(), || spelled(columns, scope));
                 }
                 ast::SelectItem::ExprWithAliases { .. } => {
                     return Err(Error::new(
@@ -101,6 +103,18 @@ fn expand(columns: &[Column], position: Option<u32>, calls: &mut Calls, outputs:
         let value = Typed { expr: Expr::Column(column.index), ty: column.ty }.into();
         outputs.push(Output { name: column.name.clone(), value });
     }
+}
+
+/// A star's columns as they must be written.
+fn spelled(columns: &[Column], scope: &Scope) -> String {
+    let columns = columns.iter().map(|column| {
+        let table = column.table.and_then(|at| scope.tables.get(at));
+        match table.filter(|table| !table.name.is_empty()) {
+            Some(table) => format!("{}.{}", name::quoted(&table.name), name::quoted(&column.name)),
+            None => name::quoted(&column.name),
+        }
+    });
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// Refuses `* EXCEPT (…)` and what else other dialects have.

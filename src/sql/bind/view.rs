@@ -23,8 +23,10 @@ impl Binder<'_, '_> {
         let ctes = std::mem::replace(&mut self.ctes, BTreeMap::new());
         let depends_on = std::mem::take(&mut self.depends_on);
         let lines = std::mem::take(&mut self.lines);
+        let edits = self.edits.take();
         let bound = self.subquery(&select.query);
         (self.ctes, self.depends_on, self.lines) = (ctes, depends_on, lines);
+        self.edits = edits;
         let (plan, _) = bound.map_err(|error| Error { position: None, ..error })?;
         let expected = item.desc().map(|desc| desc.scalars()).unwrap_or_default();
         if !plan.types.iter().map(|ty| ty.scalar).eq(expected.iter().copied()) {

@@ -15,6 +15,42 @@ pub enum Statement {
     Subscribe(Box<Subscribe>),
     /// `EXPLAIN`.
     Explain(ExplainStage, Box<Statement>),
+    /// `FETCH` or `MOVE`.
+    Fetch(Fetch),
+    /// `DECLARE … CURSOR FOR`.
+    Declare {
+        /// The cursor's name.
+        name: ast::Ident,
+        /// `WITH HOLD`.
+        hold: bool,
+        /// `SCROLL`.
+        scroll: bool,
+        /// A query or a SUBSCRIBE.
+        query: Box<Statement>,
+    },
+    /// `COPY ( … ) TO STDOUT` of a query or a SUBSCRIBE.
+    CopyQuery {
+        /// What is copied.
+        query: Box<Statement>,
+        /// A COPY statement around another query, for its options.
+        options: Box<ast::Statement>,
+    },
+    /// `PREPARE`.
+    Prepare {
+        /// Its name.
+        name: ast::Ident,
+        /// The types of the parameters, as far as given.
+        types: Vec<ast::DataType>,
+        /// The text of the statement.
+        text: String,
+    },
+    /// A statement that keeps so many milliseconds of history (`RETAIN HISTORY FOR`).
+    Retaining {
+        /// The statement without that.
+        statement: Box<ast::Statement>,
+        /// How an interval is written.
+        history: String,
+    },
     /// Anything that `sqlparser` knows.
     Sql(Box<ast::Statement>),
 }
@@ -43,4 +79,17 @@ pub struct Subscribe {
     pub as_of: Option<ast::Expr>,
     /// `UP TO`.
     pub up_to: Option<ast::Expr>,
+}
+
+/// `FETCH` or `MOVE`.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// The cursor.
+    pub cursor: ast::Ident,
+    /// How many rows; none: all.
+    pub count: Option<u64>,
+    /// `WITH (timeout = …)`: how an interval is written.
+    pub timeout: Option<String>,
+    /// `MOVE`.
+    pub is_move: bool,
 }

@@ -27,6 +27,19 @@ impl Source<'_> {
         self.text.get(range).filter(|written| !written.is_empty())
     }
 
+    /// The text of tokens as they were written.
+    pub fn text_of(&self, tokens: &[TokenWithSpan]) -> String {
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+            return String::new();
+        };
+        let place = |location| self.lines.position(location).and_then(|p| p.checked_sub(1));
+        let (Some(start), Some(end)) = (place(first.span.start), place(last.span.end)) else {
+            return String::new();
+        };
+        let range = byte_offset(self.text, start)..byte_offset(self.text, end);
+        self.text.get(range).unwrap_or_default().to_owned()
+    }
+
     /// `syntax error at or near …`, at that token.
     pub fn near(&self, token: &TokenWithSpan) -> Error {
         let near = match (&token.token, self.written(token)) {

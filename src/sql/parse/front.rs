@@ -8,7 +8,7 @@ use crate::plan::statement::ExplainStage;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::subscribe;
+use crate::sql::parse::{retain, session, subscribe};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -52,6 +52,13 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
     }
     if is_query(&cursor) {
         return select(source, tokens).map(Statement::Select);
+    }
+    if let Some(ours) = session::statement(&mut cursor)? {
+        return Ok(ours);
+    }
+    if let Some((tokens, history)) = retain::split(source, tokens)? {
+        let statement = Box::new(parse_tokens(source, &tokens, Parser::parse_statement)?);
+        return Ok(Statement::Retaining { statement, history });
     }
     let statement = parse_tokens(source, tokens, Parser::parse_statement)?;
     Ok(Statement::Sql(Box::new(statement)))

@@ -1,7 +1,7 @@
 //! Text to syntax trees.
 //!
 //! [`statements`] splits a string into statements and hands each to the front end that knows it:
-//! ours ([`front`], [`subscribe`]) for what is Weir's own or what `sqlparser` lacks, `sqlparser`
+//! ours ([`front`], [`session`], [`subscribe`], [`retain`]) for what is Weir's own or what `sqlparser` lacks, `sqlparser`
 //! for the rest. [`position`] maps places in the token stream to the characters of the string.
 
 pub mod ast;
@@ -10,6 +10,8 @@ mod fault;
 mod front;
 pub mod limits;
 pub(in crate::sql) mod position;
+mod retain;
+mod session;
 mod statements;
 mod subscribe;
 

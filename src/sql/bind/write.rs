@@ -1,0 +1,575 @@
+//! INSERT, UPDATE, DELETE, TRUNCATE, and what they return.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+use sqlparser::ast::Spanned;
+
+use crate::catalog::item::{ColumnDefault, Item, ItemKind, Table};
+use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
+use crate::plan::statement::{
+    ColumnSource, Delete, Finishing, Insert, Returning, Select, Statement, Update,
+};
+use crate::repr::{ColumnDesc, ColumnType, RelationDesc};
+use crate::sql::bind::aggregate::Calls;
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::entry::query_of;
+use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::from::table_of;
+use crate::sql::bind::name;
+use crate::sql::bind::query::Query;
+use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::scope::Scope;
+use crate::sql::parse::ast as syntax;
+
+/// A cell of an INSERT's VALUES.
+enum Cell {
+    Value(Bound, Option<u32>),
+    Default,
+}
+
+impl Binder<'_, '_> {
+    /// The table that a statement writes. Errors: 42P01, 42809.
+    pub fn table(&self, object: &ast::ObjectName, verb: &str) -> Result<Arc<Item>> {
+        let item = self.relation(object)?;
+        let position = self.position(object.span());
+        match &item.kind {
+            ItemKind::Table(_) => Ok(item),
+            ItemKind::View(view) if view.materialized => Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("cannot change materialized view \"{}\"", item.name),
+            )
+            .at(position)),
+            _ => Err(Error::unsupported(
+                format!("{verb} view \"{}\"", item.name),
+                "Write to the tables that the view reads.",
+            )
+            .at(position)),
+        }
+    }
+
+    /// INSERT.
+    pub fn insert(&mut self, insert: &ast::Insert) -> Result<Statement> {
+        let ast::TableObject::TableName(object) = &insert.table else {
+            return Err(Error::unsupported("INSERT INTO a function", "Name a table."));
+        };
+        if insert.overwrite || insert.partitioned.is_some() || insert.by_name {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in INSERT"));
+        }
+        let item = self.table(object, "inserting into")?;
+        let ItemKind::Table(table) = &item.kind else {
+            return Err(Error::internal("not a table"));
+        };
+        let targets = self.targets(&item, table, &insert.columns)?;
+        let (source, mut columns) = match &insert.source {
+            None => (unit_source(), vec![None; table.desc.arity()]),
+            Some(query) => self.insert_source(table, &targets, query, insert)?,
+        };
+        let overriding = insert.overriding.as_ref().map(ToString::to_string);
+        self.check_identity(table, &targets, &mut columns, overriding.as_deref())?;
+        let mut sources = vec![];
+        for (at, given) in columns.into_iter().enumerate() {
+            sources.push(match given {
+                Some(source) => source,
+                None => self.default_of(table, at)?,
+            });
+        }
+        let on_conflict_do_nothing = self.on_conflict(table, insert.on.as_ref())?;
+        let alias = insert.table_alias.as_ref().map(|alias| name::ident(&alias.alias));
+        Ok(Statement::Insert(Insert {
+            table: item.id,
+            source,
+            columns: sources,
+            on_conflict_do_nothing,
+            returning: self.returning(&item, alias, insert.returning.as_deref())?,
+        }))
+    }
+
+    /// The positions of the columns that are named, or of all. Errors: 42703, 42701.
+    pub fn targets(
+        &self,
+        item: &Item,
+        table: &Table,
+        columns: &[ast::ObjectName],
+    ) -> Result<Vec<usize>> {
+        if columns.is_empty() {
+            return Ok((0..table.desc.arity()).collect());
+        }
+        let mut targets = vec![];
+        for column in columns {
+            let position = self.position(column.span());
+            let column = self.qualified(column)?;
+            let at = column_of(item, table, &column.name).map_err(|e| e.at(position))?;
+            if targets.contains(&at) {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" specified more than once", column.name),
+                )
+                .at(position));
+            }
+            targets.push(at);
+        }
+        Ok(targets)
+    }
+
+    /// The rows that are inserted, and where each column of the table finds its value.
+    fn insert_source(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        query: &ast::Query,
+        insert: &ast::Insert,
+    ) -> Result<(Select, Vec<Option<ColumnSource>>)> {
+        let mut columns = vec![None; table.desc.arity()];
+        if let ast::SetExpr::Values(values) = &*query.body
+            && query.with.is_none()
+            && query.order_by.is_none()
+            && query.limit_clause.is_none()
+        {
+            for row in &values.rows {
+                let row = &row.content;
+                let position = row.get(targets.len()).and_then(|e| self.expr_position(e));
+                self.check_count(row.len(), targets, insert, position)?;
+            }
+            let source = self.values_source(table, targets, values, &mut columns)?;
+            return Ok((source, columns));
+        }
+        let query = self.query(query, true)?;
+        self.check_count(query.columns.len(), targets, insert, None)?;
+        let source = self.query_source(table, targets, query)?;
+        for (from, at) in targets.iter().enumerate().take(source.finishing.project.len()) {
+            columns[*at] = Some(ColumnSource::Source(from));
+        }
+        Ok((source, columns))
+    }
+
+    fn check_count(
+        &self,
+        given: usize,
+        targets: &[usize],
+        insert: &ast::Insert,
+        position: Option<u32>,
+    ) -> Result<()> {
+        if given > targets.len() {
+            let message = "INSERT has more expressions than target columns";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).at(position));
+        }
+        if given < targets.len() && !insert.columns.is_empty() {
+            let message = "INSERT has more target columns than expressions";
+            let at = insert.columns.get(given).and_then(|column| self.position(column.span()));
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).at(at));
+        }
+        Ok(())
+    }
+
+    /// VALUES, whose cells may say DEFAULT.
+    fn values_source(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        values: &ast::Values,
+        columns: &mut [Option<ColumnSource>],
+    ) -> Result<Select> {
+        let width = values.rows.first().map_or(0, |row| row.content.len());
+        let mut cells: Vec<Vec<Cell>> = vec![];
+        for row in &values.rows {
+            if row.content.len() != width {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "VALUES lists must all be the same length",
+                )
+                .at(row.content.first().and_then(|e| self.expr_position(e))));
+            }
+            let mut bound = vec![];
+            for expr in &row.content {
+                bound.push(self.cell(expr)?);
+            }
+            cells.push(bound);
+        }
+        let mut rows: Vec<Vec<Typed>> = cells.iter().map(|_| vec![]).collect();
+        let mut from = 0;
+        for column in 0..width {
+            let at = targets[column];
+            let target = &table.desc.columns[at];
+            let taken: Vec<Cell> = cells
+                .iter_mut()
+                .map(|row| std::mem::replace(&mut row[column], Cell::Default))
+                .collect();
+            if taken.iter().all(|cell| matches!(cell, Cell::Default)) {
+                continue;
+            }
+            for (row, cell) in rows.iter_mut().zip(taken) {
+                row.push(match cell {
+                    Cell::Value(bound, position) => {
+                        self.assign(bound, &target.name, target.ty, position)?
+                    }
+                    Cell::Default => match self.default_of(table, at)? {
+                        ColumnSource::Default(expr) => Typed { ty: expr.typ(&[]), expr },
+                        _ => {
+                            return Err(Error::unsupported(
+                                format!("DEFAULT beside values for column \"{}\"", target.name),
+                                "Insert the rows with and without a value in two statements.",
+                            ));
+                        }
+                    },
+                });
+            }
+            columns[at] = Some(ColumnSource::Source(from));
+            from += 1;
+        }
+        let plan = match from {
+            // Only defaults: that many rows of nothing.
+            0 => Plan::constant(vec![crate::repr::Row::EMPTY; rows.len()], vec![]),
+            _ => self.constant_rows(rows),
+        };
+        Ok(all_of(plan))
+    }
+
+    fn cell(&mut self, expr: &ast::Expr) -> Result<Cell> {
+        if let ast::Expr::Identifier(ident) = expr
+            && ident.quote_style.is_none()
+            && ident.value.eq_ignore_ascii_case("default")
+        {
+            return Ok(Cell::Default);
+        }
+        let scope = Scope::default();
+        let mut cx = ExprContext::plain(&scope, Clause::Values);
+        let position = self.expr_position(expr);
+        Ok(Cell::Value(self.expr(expr, &mut cx)?, position))
+    }
+
+    /// A query whose columns are converted to those of the table.
+    fn query_source(&mut self, table: &Table, targets: &[usize], query: Query) -> Result<Select> {
+        let width = query.columns.len();
+        let mut exprs = vec![];
+        for (from, (column, at)) in query.columns.iter().zip(targets).enumerate() {
+            let target = &table.desc.columns[*at];
+            let value = match &column.literal {
+                Some(text) => Bound::Unknown { text: text.clone(), position: None },
+                None => Typed::column(from, column.ty).into(),
+            };
+            exprs.push(self.assign(value, &target.name, target.ty, None)?);
+        }
+        let arity = query.plan.arity();
+        let plan = query.plan.map(exprs);
+        let order_by = query.order;
+        let types: Vec<ColumnType> = plan.types[arity..].to_vec();
+        let columns = types.iter().map(|ty| ColumnDesc { name: String::new(), ty: *ty });
+        Ok(Select {
+            relation: plan.relation,
+            desc: RelationDesc { columns: columns.collect(), keys: vec![] },
+            finishing: Finishing {
+                order_by,
+                limit: query.limit,
+                offset: query.offset,
+                project: (arity..arity + width).collect(),
+            },
+            as_of: None,
+        })
+    }
+
+    /// What a column is where no value is given.
+    pub fn default_of(&mut self, table: &Table, at: usize) -> Result<ColumnSource> {
+        let ty = table.desc.columns[at].ty;
+        match &table.defaults[at] {
+            None => Ok(ColumnSource::Default(Typed::null(ty).expr)),
+            Some(ColumnDefault::Sequence { id, .. }) => Ok(ColumnSource::Sequence(*id)),
+            Some(ColumnDefault::Expression(text)) => {
+                let name = &table.desc.columns[at].name;
+                Ok(ColumnSource::Default(self.default_expr(text, name, ty)?))
+            }
+        }
+    }
+
+    /// The default of a column from its text.
+    pub fn default_expr(&mut self, text: &str, column: &str, ty: ColumnType) -> Result<Expr> {
+        let parsed = query_of(&format!("SELECT {text}"))?;
+        let syntax::Statement::Select(select) = parsed.ast() else {
+            return Err(Error::internal("the text of a default is no expression"));
+        };
+        let ast::SetExpr::Select(select) = &*select.query.body else {
+            return Err(Error::internal("the text of a default is no expression"));
+        };
+        let [ast::SelectItem::UnnamedExpr(expr)] = select.projection.as_slice() else {
+            return Err(Error::internal("the text of a default is not one expression"));
+        };
+        let scope = Scope::default();
+        let lines = std::mem::take(&mut self.lines);
+        let bound = self.expr(expr, &mut ExprContext::plain(&scope, Clause::Default));
+        self.lines = lines;
+        let typed = bound.and_then(|bound| self.assign(bound, column, ty, None));
+        Ok(typed.map_err(|error| Error { position: None, ..error })?.expr)
+    }
+
+    /// `GENERATED ALWAYS` takes no value, unless the statement overrides it.
+    fn check_identity(
+        &self,
+        table: &Table,
+        targets: &[usize],
+        columns: &mut [Option<ColumnSource>],
+        overriding: Option<&str>,
+    ) -> Result<()> {
+        for at in targets {
+            let Some(ColumnDefault::Sequence { always, identity, .. }) = &table.defaults[*at]
+            else {
+                continue;
+            };
+            let user = overriding.is_some_and(|text| text.contains("USER"));
+            let system = overriding.is_some_and(|text| text.contains("SYSTEM"));
+            if *identity && user {
+                columns[*at] = None;
+            } else if *always && columns[*at].is_some() && !system {
+                let name = &table.desc.columns[*at].name;
+                return Err(Error::new(
+                    SqlState::GENERATED_ALWAYS,
+                    format!("cannot insert a non-DEFAULT value into column \"{name}\""),
+                )
+                .with_detail(format!(
+                    "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
+                ))
+                .with_hint("Use OVERRIDING SYSTEM VALUE to override."));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_conflict(&self, table: &Table, on: Option<&ast::OnInsert>) -> Result<bool> {
+        let Some(on) = on else { return Ok(false) };
+        let ast::OnInsert::OnConflict(conflict) = on else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in INSERT"));
+        };
+        if !matches!(conflict.action, ast::OnConflictAction::DoNothing) {
+            return Err(Error::unsupported(
+                "ON CONFLICT DO UPDATE",
+                "Use UPDATE, and INSERT … ON CONFLICT DO NOTHING for what is new.",
+            ));
+        }
+        if let Some(ast::ConflictTarget::Columns { columns, .. }) = &conflict.conflict_target {
+            let mut names: Vec<String> = columns.iter().map(name::ident).collect();
+            names.sort();
+            let mut key: Vec<String> = table
+                .primary_key
+                .iter()
+                .flat_map(|key| &key.columns)
+                .map(|c| table.desc.columns[*c].name.clone())
+                .collect();
+            key.sort();
+            if names != key {
+                return Err(Error::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    "there is no unique or exclusion constraint matching the ON CONFLICT \
+                     specification",
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// RETURNING over a table's row.
+    fn returning(
+        &mut self,
+        item: &Item,
+        alias: Option<String>,
+        items: Option<&[ast::SelectItem]>,
+    ) -> Result<Option<Returning>> {
+        let Some(items) = items else { return Ok(None) };
+        let scope = Scope::of_table(named_table(item, alias));
+        let mut calls = Calls::default();
+        let outputs = self.select_list(items, &scope, &mut calls, Clause::Returning)?;
+        let (mut exprs, mut columns) = (vec![], vec![]);
+        for output in outputs {
+            let typed = self.settle(output.value)?;
+            columns.push(ColumnDesc { name: output.name, ty: typed.ty });
+            exprs.push(typed.expr);
+        }
+        let desc = RelationDesc { columns, keys: vec![] };
+        Ok(Some(Returning { table: item.id, exprs, desc }))
+    }
+
+    /// UPDATE.
+    pub fn update(&mut self, update: &ast::Update) -> Result<Statement> {
+        if update.from.is_some() {
+            return Err(Error::unsupported(
+                "UPDATE … FROM",
+                "Select the new values into a table, or update by key.",
+            ));
+        }
+        let (item, alias) = self.written_table(&update.table, "updating")?;
+        let ItemKind::Table(table) = &item.kind else {
+            return Err(Error::internal("not a table"));
+        };
+        let scope = Scope::of_table(named_table(&item, alias.clone()));
+        let width = table.desc.arity();
+        let mut new: Vec<Typed> =
+            (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty)).collect();
+        let mut assigned = vec![];
+        for assignment in &update.assignments {
+            let ast::AssignmentTarget::ColumnName(object) = &assignment.target else {
+                return Err(Error::unsupported(
+                    "UPDATE … SET (columns) = …",
+                    "Assign the columns one by one.",
+                ));
+            };
+            let position = self.position(object.span());
+            let column = self.qualified(object)?;
+            let at = column_of(&item, table, &column.name).map_err(|e| e.at(position))?;
+            if assigned.contains(&at) {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("multiple assignments to same column \"{}\"", column.name),
+                )
+                .at(position));
+            }
+            assigned.push(at);
+            new[at] = self.assigned(&item, table, at, &assignment.value, &scope)?;
+        }
+        let rows = self.filtered(&item, &scope, update.selection.as_ref())?;
+        let old = (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty));
+        let selection = rows.select(old.chain(new).collect());
+        Ok(Statement::Update(Update {
+            table: item.id,
+            selection: selection.relation,
+            returning: self.returning(&item, alias, update.returning.as_deref())?,
+        }))
+    }
+
+    fn assigned(
+        &mut self,
+        item: &Item,
+        table: &Table,
+        at: usize,
+        value: &ast::Expr,
+        scope: &Scope,
+    ) -> Result<Typed> {
+        let column = &table.desc.columns[at];
+        let always =
+            matches!(&table.defaults[at], Some(ColumnDefault::Sequence { always: true, .. }));
+        let is_default = matches!(value, ast::Expr::Identifier(ident)
+            if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"));
+        if always && !is_default {
+            return Err(Error::new(
+                SqlState::GENERATED_ALWAYS,
+                format!("column \"{}\" can only be updated to DEFAULT", column.name),
+            )
+            .with_detail(format!(
+                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                column.name
+            )));
+        }
+        if is_default {
+            return match self.default_of(table, at)? {
+                ColumnSource::Default(expr) => Ok(Typed { ty: expr.typ(&[]), expr }),
+                _ => Err(Error::unsupported(
+                    format!("UPDATE of \"{}\".\"{}\" to its sequence", item.name, column.name),
+                    "Call nextval, and assign what it answers.",
+                )),
+            };
+        }
+        let position = self.expr_position(value);
+        let mut cx = ExprContext::plain(scope, Clause::Update);
+        let bound = self.expr(value, &mut cx)?;
+        self.assign(bound, &column.name, column.ty, position)
+    }
+
+    /// DELETE.
+    pub fn delete(&mut self, delete: &ast::Delete) -> Result<Statement> {
+        if delete.using.is_some() {
+            return Err(Error::unsupported("DELETE … USING", "Delete by key."));
+        }
+        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+            &delete.from;
+        let [from] = from.as_slice() else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "DELETE names one table"));
+        };
+        let (item, alias) = self.written_table(from, "deleting from")?;
+        let scope = Scope::of_table(named_table(&item, alias.clone()));
+        let rows = self.filtered(&item, &scope, delete.selection.as_ref())?;
+        Ok(Statement::Delete(Delete {
+            table: item.id,
+            selection: rows.relation,
+            returning: self.returning(&item, alias, delete.returning.as_deref())?,
+        }))
+    }
+
+    fn written_table(
+        &self,
+        table: &ast::TableWithJoins,
+        verb: &str,
+    ) -> Result<(Arc<Item>, Option<String>)> {
+        let ast::TableFactor::Table { name: object, alias, .. } = &table.relation else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error: a table is expected"));
+        };
+        if !table.joins.is_empty() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error: one table is expected"));
+        }
+        let item = self.table(object, verb)?;
+        Ok((item, alias.as_ref().map(|alias| name::ident(&alias.name))))
+    }
+
+    fn filtered(
+        &mut self,
+        item: &Arc<Item>,
+        scope: &Scope,
+        selection: Option<&ast::Expr>,
+    ) -> Result<Plan> {
+        let rows = self.read(item)?;
+        let Some(selection) = selection else { return Ok(rows) };
+        let mut cx = ExprContext::plain(scope, Clause::Where);
+        let predicate = self.predicate(selection, &mut cx)?;
+        Ok(rows.filter(vec![predicate.expr]))
+    }
+
+    /// TRUNCATE.
+    pub fn truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
+        if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
+            return Err(Error::unsupported(
+                "TRUNCATE … RESTART IDENTITY",
+                "Call setval for the sequence.",
+            ));
+        }
+        let mut tables = vec![];
+        for target in &truncate.table_names {
+            tables.push(self.table(&target.name, "truncating")?.id);
+        }
+        Ok(Statement::Truncate { tables })
+    }
+}
+
+/// The position of a column. Error 42703.
+pub fn column_of(item: &Item, table: &Table, column: &str) -> Result<usize> {
+    table.desc.columns.iter().position(|c| c.name == column).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{}\" does not exist", item.name),
+        )
+    })
+}
+
+fn named_table(item: &Item, alias: Option<String>) -> crate::sql::bind::scope::Table {
+    let mut table = table_of(item);
+    if let Some(alias) = alias {
+        table.hidden = Some(std::mem::replace(&mut table.name, alias));
+        table.schema = None;
+    }
+    table
+}
+
+/// One row of no columns.
+fn unit_source() -> Select {
+    all_of(Plan::unit())
+}
+
+/// A plan as a query of all its columns.
+fn all_of(plan: Plan) -> Select {
+    let columns = plan.types.iter().map(|ty| ColumnDesc { name: String::new(), ty: *ty });
+    let desc = RelationDesc { columns: columns.collect(), keys: vec![] };
+    let project = (0..plan.types.len()).collect();
+    Select {
+        relation: plan.relation,
+        desc,
+        finishing: Finishing { project, ..Finishing::default() },
+        as_of: None,
+    }
+}
