@@ -15,7 +15,6 @@ use crate::plan::statement::{
     self, ColumnSource, CreateIndex, CreateTable, CreateView, NewColumn, SequenceOptions, Statement,
 };
 use crate::repr::{ColumnDesc, GlobalId, RelationDesc};
-use crate::session::engine::type_of;
 use crate::session::read::plan_maintained;
 use crate::session::session::{Outcome, Session};
 
@@ -110,7 +109,7 @@ impl Session {
         let keys = create.primary_key.iter().map(|(columns, _)| columns.clone()).collect();
         let desc = RelationDesc { columns, keys };
         let key = create.primary_key.as_ref().map(|(columns, _)| columns.as_slice());
-        let install = Install::Table(table_layout(&desc.scalars(), key));
+        let install = Install::Table(table_layout(&desc.types(), key));
         let primary_key =
             create.primary_key.clone().map(|(columns, name)| PrimaryKey { columns, name });
         let width = desc.arity();
@@ -156,7 +155,7 @@ impl Session {
         };
         let install = if create.materialized {
             let catalog = self.transaction()?.catalog.clone();
-            let layout = view_layout(&type_of(&desc));
+            let layout = view_layout(&desc.types(), &desc.keys);
             let engine = &self.engine;
             let mut plan =
                 plan_maintained(engine, &catalog, create.relation, &settings, Want::Maintain)?;
@@ -245,7 +244,7 @@ impl Session {
         let relation = Relation::global(create.on, ty);
         let mut plan =
             plan_maintained(&self.engine, &catalog, relation, &settings, Want::Maintain)?;
-        plan.sink = Sink::Arrange(index_layout(&desc.scalars(), &create.key));
+        plan.sink = Sink::Arrange(index_layout(&desc.types(), &create.key));
         let index = Index { on: create.on, key: create.key_text, settings };
         let item = Item {
             id: self.new_id(1).await?,

@@ -10,8 +10,7 @@ use crate::coord::request::Client;
 use crate::error::{Error, Result};
 use crate::optimizer::physical::{index_layout, table_layout, view_layout};
 use crate::plan::physical::{Arrangement, ArrangementId};
-use crate::plan::relation::RelationType;
-use crate::repr::{GlobalId, RelationDesc};
+use crate::repr::GlobalId;
 use crate::session::binding;
 
 /// The part of a server that its sessions share.
@@ -65,19 +64,14 @@ impl Engine {
     }
 }
 
-/// The type of a relation with names.
-pub(super) fn type_of(desc: &RelationDesc) -> RelationType {
-    RelationType { columns: desc.types(), keys: desc.keys.clone() }
-}
-
 fn make_layout(catalog: &Catalog, id: GlobalId) -> Result<Arrangement> {
     let item = catalog.expect(id)?;
     match &item.kind {
         ItemKind::Table(table) => {
             let key = table.primary_key.as_ref().map(|key| key.columns.as_slice());
-            Ok(table_layout(&table.desc.scalars(), key))
+            Ok(table_layout(&table.desc.types(), key))
         }
-        ItemKind::View(view) => Ok(view_layout(&type_of(&view.desc))),
+        ItemKind::View(view) => Ok(view_layout(&view.desc.types(), &view.desc.keys)),
         ItemKind::Index(index) => index_key(catalog, index),
         ItemKind::Schema | ItemKind::Sequence(_) => {
             Err(Error::internal(format!("{} keeps no rows", item.name)))
@@ -92,5 +86,5 @@ fn index_key(catalog: &Catalog, index: &Index) -> Result<Arrangement> {
     for text in &index.key {
         key.push(binding::stored_scalar(catalog, text, desc, &index.settings)?);
     }
-    Ok(index_layout(&desc.scalars(), &key))
+    Ok(index_layout(&desc.types(), &key))
 }
