@@ -108,6 +108,10 @@ impl Binder<'_, '_> {
         if is_aggregate(&name) {
             return self.aggregate(&name, function, &args, position, cx).map(Bound::from);
         }
+        if args.star {
+            // Without such a function, that it is none is the fault.
+            self.function(&name, vec![], position)?;
+        }
         plain_only(&name, function, &args).map_err(|e| e.at(position))?;
         let precision = clock::precision(&function.args);
         if precision.is_none() == args.exprs.is_empty()
@@ -120,6 +124,11 @@ impl Binder<'_, '_> {
             return Ok(special.into());
         }
         if let Some(answer) = self.session_function(&name, &bound, position)? {
+            self.refuse_maintained(
+                &format!("session function {name}"),
+                "Write the value itself, or use the function in the query that reads the view.",
+            )
+            .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
         if SETS.contains(&name.as_str()) {

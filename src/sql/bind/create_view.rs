@@ -50,7 +50,11 @@ impl Binder<'_, '_> {
             }
         }
         let text = match statement {
-            Some((statement, offset)) => text::query_text(statement, offset, edits)?,
+            Some((statement, offset)) => {
+                let text = text::query_text(statement, offset, edits)?;
+                self.check_text(&text, &plan.relation, create.materialized)?;
+                text
+            }
             None => String::new(),
         };
         Ok(Statement::CreateView(CreateView {

@@ -24,22 +24,26 @@ use crate::sql::parse::{ParsedStatement, parse};
 /// Errors: PostgreSQL's, with positions in the string that the statement was parsed from; 0A000
 /// where Weir does not have something.
 pub fn bind(statement: &ParsedStatement, cx: &mut BindContext<'_>) -> Result<Statement> {
-    let mut binder = Binder::new(cx, statement.lines.clone());
-    let bound = binder.whole(statement)?;
-    binder.check_parameters()?;
-    Ok(bound)
+    statement.on_stack(|| {
+        let mut binder = Binder::new(cx, statement.lines.clone());
+        let bound = binder.whole(statement)?;
+        binder.check_parameters()?;
+        Ok(bound)
+    })
 }
 
-/// Binds the stored text of a view.
+/// Binds the stored text of a maintained view (plain ones are inlined where they are read).
 pub fn bind_view_text(text: &str, cx: &mut BindContext<'_>) -> Result<(Relation, RelationDesc)> {
     let parsed = query_of(text)?;
-    let mut binder = Binder::new(cx, parsed.lines.clone());
-    binder.maintained = true;
     let syntax::Statement::Select(select) = parsed.ast() else {
         return Err(Error::internal("the text of a view is not a query"));
     };
-    let (plan, columns) = binder.subquery(&select.query)?;
-    Ok((plan.relation, describe(&columns)))
+    parsed.on_stack(|| {
+        let mut binder = Binder::new(cx, parsed.lines.clone());
+        binder.maintained = true;
+        let (plan, columns) = binder.subquery(&select.query)?;
+        Ok((plan.relation, describe(&columns)))
+    })
 }
 
 /// Binds the stored text of an expression over the columns of a relation (a default over none,

@@ -120,9 +120,7 @@ impl Binder<'_, '_> {
         }
         let item = self.relation(object)?;
         self.depends_on.insert(item.id);
-        self.edit(object.span(), || {
-            format!("{}.{}", name::quoted(&item.schema), name::quoted(&item.name))
-        });
+        self.edit(object.span(), || name::qualified_text(&item.schema, &item.name));
         let plan = self.read(&item).map_err(|e| e.at(position))?;
         let table = table_of(&item);
         self.aliased(plan, table, alias)

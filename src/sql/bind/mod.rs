@@ -40,5 +40,8 @@ mod view;
 mod window;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use context::BindContext;
 pub use entry::{bind, bind_scalar_text, bind_view_text};

@@ -30,6 +30,11 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A name with its schema as it must be written to be read again.
+pub fn qualified_text(schema: &str, name: &str) -> String {
+    format!("{}.{}", quoted(schema), quoted(name))
+}
+
 /// A name with the schema that may stand before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QualifiedName {

@@ -55,14 +55,18 @@ impl Binder<'_, '_> {
                         .at(position));
                     }
                     expand(&scope.visible, position, calls, &mut outputs);
-                    self.edit(item.span(), || spelled(&scope.visible, scope));
+                    if let Some(text) = spelled(&scope.visible, scope) {
+                        self.edit(item.span(), || text);
+                    }
                 }
                 ast::SelectItem::QualifiedWildcard(kind, options) => {
                     let position = self.position(item.span());
                     refuse_options(options).map_err(|e| e.at(position))?;
                     let columns = self.wildcard(kind, scope).map_err(|e| e.at(position))?;
                     expand(columns, position, calls, &mut outputs);
-                    self.edit(item.span(), || spelled(columns, scope));
+                    if let Some(text) = spelled(columns, scope) {
+                        self.edit(item.span(), || text);
+                    }
                 }
                 ast::SelectItem::ExprWithAliases { .. } => {
                     return Err(Error::new(
@@ -105,16 +109,25 @@ fn expand(columns: &[Column], position: Option<u32>, calls: &mut Calls, outputs:
     }
 }
 
-/// A star's columns as they must be written.
-fn spelled(columns: &[Column], scope: &Scope) -> String {
-    let columns = columns.iter().map(|column| {
+/// A star's columns as they must be written; none where names alone do not tell the columns apart
+/// (a subquery with a name twice), in which case they cannot change either.
+fn spelled(columns: &[Column], scope: &Scope) -> Option<String> {
+    let mut names = vec![];
+    for column in columns {
         let table = column.table.and_then(|at| scope.tables.get(at));
-        match table.filter(|table| !table.name.is_empty()) {
-            Some(table) => format!("{}.{}", name::quoted(&table.name), name::quoted(&column.name)),
-            None => name::quoted(&column.name),
+        let (found, text) = match table.filter(|table| !table.name.is_empty()) {
+            Some(table) => (
+                scope.find_qualified(None, &table.name, &column.name).ok()?,
+                format!("{}.{}", name::quoted(&table.name), name::quoted(&column.name)),
+            ),
+            None => (scope.find(&column.name).ok()??, name::quoted(&column.name)),
+        };
+        if found.expr != Expr::Column(column.index) {
+            return None;
         }
-    });
-    columns.collect::<Vec<_>>().join(", ")
+        names.push(text);
+    }
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Refuses `* EXCEPT (…)` and what else other dialects have.

@@ -5,6 +5,7 @@
 //! there for types whose equal values are the same bytes.
 
 use sqlparser::ast;
+use sqlparser::ast::Spanned;
 use sqlparser::ast::{SetOperator, SetQuantifier};
 
 use crate::error::{Error, Result, SqlState};
@@ -38,6 +39,7 @@ impl Binder<'_, '_> {
                 let object = ast::ObjectName::from(parts.collect::<Vec<_>>());
                 let item = self.relation(&object)?;
                 self.depends_on.insert(item.id);
+                self.edit(object.span(), || name::qualified_text(&item.schema, &item.name));
                 let plan = self.read(&item)?;
                 let desc = item.desc().ok_or_else(|| Error::internal("no shape"))?;
                 let columns = desc.columns.iter().map(|column| OutputColumn {

@@ -47,6 +47,11 @@ impl ParsedStatement {
         }
     }
 
+    /// Runs what walks over the tree on a stack that is deep enough for it.
+    pub(in crate::sql) fn on_stack<R>(&self, f: impl FnOnce() -> R) -> R {
+        if self.deep { stack::large(f) } else { f() }
+    }
+
     /// Whether there is nothing but comments.
     pub fn is_empty(&self) -> bool {
         matches!(self.ast(), Statement::Empty)

@@ -1,0 +1,336 @@
+//! What a relation contains, worked out the plain way: the other side of comparisons in tests.
+
+use std::collections::BTreeMap;
+
+use bumpalo::Bump;
+
+use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::error::EvalError;
+use crate::expr::func::EvalContext;
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{ColumnOrder, Id, Relation};
+use crate::repr::key::{KeyMode, encode_key};
+use crate::repr::settings::FormatSettings;
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{Datum, GlobalId, Row, ScalarType};
+
+/// Rows and how often each occurs.
+pub type Rows = BTreeMap<Row, i64>;
+
+/// An interpreter over tables.
+pub struct Interpreter {
+    /// The tables.
+    pub tables: BTreeMap<GlobalId, Rows>,
+    locals: BTreeMap<u64, Rows>,
+    settings: FormatSettings,
+}
+
+impl Interpreter {
+    /// An interpreter over these tables.
+    pub fn new(tables: BTreeMap<GlobalId, Rows>) -> Interpreter {
+        Interpreter { tables, locals: BTreeMap::new(), settings: FormatSettings::default() }
+    }
+
+    /// The rows of a relation.
+    pub fn rows(&mut self, relation: &Relation) -> Result<Rows, EvalError> {
+        let mut out = Rows::new();
+        match relation {
+            Relation::Constant { rows, .. } => {
+                for (row, diff) in rows.clone()? {
+                    *out.entry(row).or_default() += diff;
+                }
+            }
+            Relation::Get { id: Id::Global(id), .. } => return Ok(self.tables[id].clone()),
+            Relation::Get { id: Id::Local(id), .. } => return Ok(self.locals[id].clone()),
+            Relation::Let { id, value, body } => {
+                let value = self.rows(value)?;
+                self.locals.insert(*id, value);
+                return self.rows(body);
+            }
+            Relation::Project { input, outputs } => {
+                let exprs: Vec<Expr> = outputs.iter().map(|&c| Expr::Column(c)).collect();
+                self.each(input, |datums, cx| {
+                    let mut row = vec![];
+                    for expr in &exprs {
+                        row.push(expr.eval(datums, cx)?);
+                    }
+                    Ok(Some(pack(&row)))
+                })?
+                .into_iter()
+                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+            }
+            Relation::Map { input, exprs } => {
+                self.each(input, |datums, cx| {
+                    let mut row = datums.to_vec();
+                    for expr in exprs {
+                        // The row outlives this step in the arena's lifetime only.
+                        let value = expr.clone();
+                        let value = cx.arena.alloc(value).eval(&row, cx)?;
+                        row.push(value);
+                    }
+                    Ok(Some(pack(&row)))
+                })?
+                .into_iter()
+                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+            }
+            Relation::Filter { input, predicates } => {
+                let all = Expr::And(predicates.clone());
+                self.each(input, |datums, cx| {
+                    let all = cx.arena.alloc(all.clone());
+                    let keep = matches!(all.eval(datums, cx)?, Datum::Bool(true));
+                    Ok(keep.then(|| pack(datums)))
+                })?
+                .into_iter()
+                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+            }
+            Relation::Join { inputs, equivalences } => {
+                let mut product: Vec<(Row, i64)> = vec![(Row::new(&[]), 1)];
+                let mut types: Vec<ScalarType> = vec![];
+                for input in inputs {
+                    let rows = self.rows(input)?;
+                    let right = input.typ().scalars();
+                    let mut next = vec![];
+                    for (a, n) in &product {
+                        for (b, m) in &rows {
+                            let mut datums = vec![];
+                            decode_values(&types, a.bytes(), &mut datums);
+                            decode_values(&right, b.bytes(), &mut datums);
+                            next.push((pack(&datums), n * m));
+                        }
+                    }
+                    types.extend(right);
+                    product = next;
+                }
+                let columns = relation.typ().columns;
+                'rows: for (row, diff) in product {
+                    let arena = Bump::new();
+                    let cx = EvalContext { arena: &arena, settings: &self.settings };
+                    let mut datums = vec![];
+                    decode_values(&types, row.bytes(), &mut datums);
+                    for class in equivalences {
+                        let mut keys = vec![];
+                        for expr in &class.exprs {
+                            let ty = expr.typ(&columns).scalar;
+                            let value = expr.eval(&datums, &cx)?;
+                            if value.is_null() && !class.null_safe {
+                                continue 'rows;
+                            }
+                            keys.push(key(&[ty], &[value]));
+                        }
+                        if keys.iter().any(|k| *k != keys[0]) {
+                            continue 'rows;
+                        }
+                    }
+                    *out.entry(row).or_default() += diff;
+                }
+            }
+            Relation::Reduce { input, group_key, aggregates } => {
+                return self.reduce(input, group_key, aggregates);
+            }
+            Relation::TopK { input, group_key, order, limit, offset, rank } => {
+                return self.top(input, group_key, order, *limit, *offset, *rank);
+            }
+            Relation::Negate { input } => {
+                out = self.rows(input)?.into_iter().map(|(row, n)| (row, -n)).collect();
+            }
+            Relation::Threshold { input } => {
+                out = self.rows(input)?.into_iter().filter(|(_, n)| *n > 0).collect();
+            }
+            Relation::Union { inputs } => {
+                for input in inputs {
+                    for (row, diff) in self.rows(input)? {
+                        *out.entry(row).or_default() += diff;
+                    }
+                }
+            }
+        }
+        out.retain(|_, n| *n != 0);
+        Ok(out)
+    }
+
+    fn each(
+        &mut self,
+        input: &Relation,
+        f: impl for<'x> Fn(&[Datum<'x>], &EvalContext<'x>) -> Result<Option<Row>, EvalError>,
+    ) -> Result<Vec<(Row, i64)>, EvalError> {
+        let types = input.typ().scalars();
+        let rows = self.rows(input)?;
+        let mut out = vec![];
+        for (row, diff) in rows {
+            let arena = Bump::new();
+            let cx = EvalContext { arena: &arena, settings: &self.settings };
+            let bytes = arena.alloc_slice_copy(row.bytes());
+            let mut datums = vec![];
+            decode_values(&types, bytes, &mut datums);
+            if let Some(row) = f(&datums, &cx)? {
+                out.push((row, diff));
+            }
+        }
+        Ok(out)
+    }
+
+    fn reduce(
+        &mut self,
+        input: &Relation,
+        group_key: &[Expr],
+        aggregates: &[Aggregate],
+    ) -> Result<Rows, EvalError> {
+        let ty = input.typ();
+        let types = ty.scalars();
+        let key_types: Vec<ScalarType> =
+            group_key.iter().map(|e| e.typ(&ty.columns).scalar).collect();
+        let mut groups: BTreeMap<Vec<u8>, (Row, Vec<(Row, i64)>)> = BTreeMap::new();
+        for (row, diff) in self.rows(input)? {
+            assert!(diff > 0, "a negative count met a Reduce");
+            let arena = Bump::new();
+            let cx = EvalContext { arena: &arena, settings: &self.settings };
+            let mut datums = vec![];
+            decode_values(&types, row.bytes(), &mut datums);
+            let mut values = vec![];
+            for expr in group_key {
+                values.push(expr.eval(&datums, &cx)?);
+            }
+            let original = pack(&values);
+            let group = groups
+                .entry(key(&key_types, &values))
+                .or_insert_with(|| (original.clone(), vec![]));
+            group.0 = group.0.clone().min(original);
+            group.1.push((row, diff));
+        }
+        let mut out = Rows::new();
+        for (original, rows) in groups.into_values() {
+            let arena = Bump::new();
+            let cx = EvalContext { arena: &arena, settings: &self.settings };
+            let mut datums = vec![];
+            decode_values(&key_types, original.bytes(), &mut datums);
+            for aggregate in aggregates {
+                datums.push(self.aggregate(aggregate, &ty.columns, &types, &rows, &cx)?);
+            }
+            *out.entry(pack(&datums)).or_default() += 1;
+        }
+        Ok(out)
+    }
+
+    fn aggregate<'x>(
+        &self,
+        aggregate: &Aggregate,
+        columns: &[crate::repr::ColumnType],
+        types: &[ScalarType],
+        rows: &[(Row, i64)],
+        cx: &EvalContext<'x>,
+    ) -> Result<Datum<'x>, EvalError> {
+        let arg_type = aggregate.arg.typ(columns).scalar;
+        let arg = cx.arena.alloc(aggregate.arg.clone());
+        let filter = cx.arena.alloc(aggregate.filter.clone());
+        let mut seen: BTreeMap<Vec<u8>, ()> = BTreeMap::new();
+        let mut values: Vec<Datum<'x>> = vec![];
+        for (row, diff) in rows {
+            let bytes = cx.arena.alloc_slice_copy(row.bytes());
+            let mut datums = vec![];
+            decode_values(types, bytes, &mut datums);
+            if let Some(filter) = &*filter
+                && !matches!(filter.eval(&datums, cx)?, Datum::Bool(true))
+            {
+                continue;
+            }
+            let value = arg.eval(&datums, cx)?;
+            if value.is_null() {
+                continue;
+            }
+            if aggregate.distinct && seen.insert(key(&[arg_type], &[value]), ()).is_some() {
+                continue;
+            }
+            let times = if aggregate.distinct { 1 } else { *diff };
+            values.extend((0..times).map(|_| value));
+        }
+        let integer = |datum: &Datum<'_>| match datum {
+            Datum::Int2(v) => i64::from(*v),
+            Datum::Int4(v) => i64::from(*v),
+            Datum::Int8(v) => *v,
+            other => panic!("the interpreter does not sum {other:?}"),
+        };
+        Ok(match aggregate.func {
+            AggFunc::CountStar | AggFunc::Count => Datum::Int8(values.len() as i64),
+            _ if values.is_empty() => Datum::Null,
+            AggFunc::Sum(ScalarType::Int2 | ScalarType::Int4) => {
+                Datum::Int8(values.iter().map(integer).sum())
+            }
+            AggFunc::Min(_) => values.into_iter().min_by(Datum::compare).expect("not empty"),
+            AggFunc::Max(_) => values.into_iter().max_by(Datum::compare).expect("not empty"),
+            AggFunc::BoolAnd => Datum::Bool(values.iter().all(|v| matches!(v, Datum::Bool(true)))),
+            AggFunc::BoolOr => Datum::Bool(values.iter().any(|v| matches!(v, Datum::Bool(true)))),
+            other => panic!("the interpreter does not know {other:?}"),
+        })
+    }
+
+    fn top(
+        &mut self,
+        input: &Relation,
+        group_key: &[usize],
+        order: &[ColumnOrder],
+        limit: Option<u64>,
+        offset: u64,
+        rank: bool,
+    ) -> Result<Rows, EvalError> {
+        let types = input.typ().scalars();
+        let key_types: Vec<ScalarType> = group_key.iter().map(|&c| types[c]).collect();
+        let mut groups: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+        for (row, diff) in self.rows(input)? {
+            let mut datums = vec![];
+            decode_values(&types, row.bytes(), &mut datums);
+            let values: Vec<Datum<'_>> = group_key.iter().map(|&c| datums[c]).collect();
+            let group = groups.entry(key(&key_types, &values)).or_default();
+            group.extend((0..diff).map(|_| row.clone()));
+        }
+        let mut out = Rows::new();
+        for mut rows in groups.into_values() {
+            rows.sort_by(|a, b| compare_rows(&types, order, a, b));
+            let wanted = limit.map_or(usize::MAX, |limit| limit as usize);
+            let numbered = rows.into_iter().enumerate().skip(offset as usize).take(wanted);
+            for (number, row) in numbered {
+                let mut datums = vec![];
+                decode_values(&types, row.bytes(), &mut datums);
+                if rank {
+                    datums.push(Datum::Int8(number as i64 + 1));
+                }
+                *out.entry(pack(&datums)).or_default() += 1;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The order of two rows: by `order`, then by all columns.
+pub fn compare_rows(
+    types: &[ScalarType],
+    order: &[ColumnOrder],
+    a: &Row,
+    b: &Row,
+) -> std::cmp::Ordering {
+    let (mut x, mut y) = (vec![], vec![]);
+    decode_values(types, a.bytes(), &mut x);
+    decode_values(types, b.bytes(), &mut y);
+    for item in order {
+        let (x, y) = (&x[item.column], &y[item.column]);
+        let by = match (x.is_null(), y.is_null()) {
+            (true, true) => continue,
+            (true, false) if item.nulls_first => std::cmp::Ordering::Less,
+            (true, false) => std::cmp::Ordering::Greater,
+            (false, true) if item.nulls_first => std::cmp::Ordering::Greater,
+            (false, true) => std::cmp::Ordering::Less,
+            (false, false) if item.descending => y.compare(x),
+            (false, false) => x.compare(y),
+        };
+        if by.is_ne() {
+            return by;
+        }
+    }
+    let rest = x.iter().zip(&y).map(|(x, y)| x.compare(y));
+    rest.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+}
+
+fn key(types: &[ScalarType], datums: &[Datum<'_>]) -> Vec<u8> {
+    let mut out = vec![];
+    encode_key(KeyMode::NullSafe, types, datums, &mut out);
+    out
+}

@@ -1,0 +1,183 @@
+//! The comparison with PostgreSQL's answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use crate::catalog::item::{Item, ItemKind, PrimaryKey, Table};
+use crate::catalog::objects::{Catalog, Change};
+use crate::error::{Error, Result};
+use crate::plan::statement::Statement;
+use crate::repr::settings::FormatSettings;
+use crate::repr::text::{format_text, parse_text};
+use crate::repr::value::{decode_values, pack};
+use crate::repr::{ColumnDesc, ColumnType, Datum, GlobalId, RelationDesc, Row, ScalarType};
+use crate::sql::bind::tests::interpret::{Interpreter, Rows, compare_rows};
+use crate::sql::bind::{BindContext, bind};
+use crate::sql::parse::parse;
+
+/// The tables of the fixture.
+pub fn fixture() -> (Catalog, BTreeMap<GlobalId, Rows>) {
+    let public = Item {
+        id: GlobalId(2_200),
+        schema: "public".to_owned(),
+        name: "public".to_owned(),
+        kind: ItemKind::Schema,
+    };
+    let mut changes = vec![Change { id: public.id, item: Some(Arc::new(public)) }];
+    let mut tables = BTreeMap::new();
+    let mut types: Vec<ScalarType> = vec![];
+    let mut id = GlobalId::FIRST_USER;
+    for line in include_str!("fixture.tsv").lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if let ["table", name, columns @ ..] = fields.as_slice() {
+            id = GlobalId(id.0 + 1);
+            let item = table(id, name, columns);
+            types = item.desc().unwrap().scalars();
+            changes.push(Change { id, item: Some(Arc::new(item)) });
+            tables.insert(id, Rows::new());
+            continue;
+        }
+        let arena = Bump::new();
+        let settings = FormatSettings::default();
+        let datums: Vec<Datum<'_>> = fields
+            .iter()
+            .zip(&types)
+            .map(|(text, ty)| match *text {
+                "\\N" => Datum::Null,
+                text => parse_text(
+                    *ty,
+                    if text.len() < 4 && *ty == ScalarType::Bpchar { 7 } else { -1 },
+                    text,
+                    &settings,
+                    &arena,
+                )
+                .unwrap(),
+            })
+            .collect();
+        *tables.get_mut(&id).unwrap().entry(pack(&datums)).or_default() += 1;
+    }
+    (Catalog::default().with(&changes).unwrap(), tables)
+}
+
+fn table(id: GlobalId, name: &str, columns: &[&str]) -> Item {
+    let mut key = vec![];
+    let columns: Vec<ColumnDesc> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| {
+            let words: Vec<&str> = column.split(' ').collect();
+            let scalar = ScalarType::ALL.into_iter().find(|t| t.name() == words[1]).unwrap();
+            if words.get(2) == Some(&"key") {
+                key.push(index);
+            }
+            let typmod = if scalar == ScalarType::Bpchar { 7 } else { -1 };
+            let ty = ColumnType { scalar, typmod, nullable: words.len() == 2 };
+            ColumnDesc { name: words[0].to_owned(), ty }
+        })
+        .collect();
+    let defaults = vec![None; columns.len()];
+    let keys = if key.is_empty() { vec![] } else { vec![key.clone()] };
+    let primary_key =
+        (!key.is_empty()).then(|| PrimaryKey { columns: key, name: format!("{name}_pkey") });
+    let desc = RelationDesc { columns, keys };
+    let kind = ItemKind::Table(Table { desc, defaults, primary_key, retain_ms: None });
+    Item { id, schema: "public".to_owned(), name: name.to_owned(), kind }
+}
+
+/// Binds the one statement of a text.
+pub fn bound(catalog: &Catalog, text: &str) -> Result<Statement> {
+    let path = ["pg_catalog", "weir_catalog", "public"].map(str::to_owned);
+    let settings = FormatSettings::default();
+    let mut params = vec![];
+    let mut cx = BindContext {
+        catalog,
+        search_path: &path,
+        settings: &settings,
+        now: 1_700_000_000_000_000_000,
+        current_user: "postgres",
+        database: "postgres",
+        variables: &|_| None,
+        param_types: &mut params,
+    };
+    let parsed = parse(text)?;
+    bind(&parsed[0], &mut cx)
+}
+
+/// The answer in the form of the golden file.
+fn answer(catalog: &Catalog, tables: &BTreeMap<GlobalId, Rows>, text: &str) -> Result<String> {
+    let Statement::Select(select) = bound(catalog, text)? else { panic!("not a query: {text}") };
+    let typ = select.relation.typ();
+    let types = typ.scalars();
+    let desc_types: Vec<_> = select.desc.columns.iter().map(|c| c.ty.scalar).collect();
+    let projected: Vec<_> = select.finishing.project.iter().map(|&c| types[c]).collect();
+    assert_eq!(desc_types, projected, "{text}: the shape is not that of the relation");
+    let mut interpreter = Interpreter::new(tables.clone());
+    let rows = interpreter.rows(&select.relation).map_err(Error::from)?;
+    let mut list: Vec<Row> = vec![];
+    for (row, count) in rows {
+        assert!(count > 0, "{text}: a negative count came out");
+        let mut datums = vec![];
+        decode_values(&types, row.bytes(), &mut datums);
+        for (datum, column) in datums.iter().zip(&typ.columns) {
+            assert!(column.nullable || !datum.is_null(), "{text}: NULL where none may be");
+        }
+        for (&column, described) in select.finishing.project.iter().zip(&select.desc.columns) {
+            assert!(described.ty.nullable || !datums[column].is_null(), "{text}: desc lies");
+        }
+        list.extend((0..count).map(|_| row.clone()));
+    }
+    let order = &select.finishing.order_by;
+    list.sort_by(|a, b| compare_rows(&types, order, a, b));
+    let count = |expr: &Option<crate::expr::scalar::Expr>| match expr.as_ref()?.as_literal() {
+        Some(Datum::Int8(count)) => Some(count as usize),
+        _ => None,
+    };
+    let offset = count(&select.finishing.offset).unwrap_or(0);
+    let limit = count(&select.finishing.limit).unwrap_or(usize::MAX);
+    let mut lines: Vec<String> = vec![];
+    for row in list.into_iter().skip(offset).take(limit) {
+        let mut datums = vec![];
+        decode_values(&types, row.bytes(), &mut datums);
+        let mut fields = vec![];
+        for &column in &select.finishing.project {
+            let mut text = String::new();
+            match datums[column] {
+                Datum::Null => text.push_str("NULL"),
+                datum => format_text(&datum, types[column], &FormatSettings::default(), &mut text),
+            }
+            fields.push(text);
+        }
+        lines.push(fields.join("|"));
+    }
+    if order.is_empty() {
+        lines.sort();
+    }
+    let names = select.desc.columns.iter();
+    let header = names.map(|c| format!("{}:{}", c.name, c.ty.scalar.display_name()));
+    Ok(std::iter::once(header.collect::<Vec<_>>().join("|"))
+        .chain(lines)
+        .collect::<Vec<_>>()
+        .join("\n"))
+}
+
+#[test]
+fn answers_are_those_of_postgresql() {
+    let (catalog, tables) = fixture();
+    let mut wrong = vec![];
+    for case in include_str!("queries.golden").split("\n\n") {
+        let Some((query, expected)) = case.trim().split_once("\n----\n") else { continue };
+        let found = match answer(&catalog, &tables, query) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let hint = error.hint.map(|hint| format!("\nHINT: {hint}")).unwrap_or_default();
+                format!("ERROR {}: {}{hint}", error.code, error.message)
+            }
+        };
+        if found != expected.trim_end() {
+            wrong.push(format!("{query}\n-- expected\n{expected}\n-- found\n{found}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
