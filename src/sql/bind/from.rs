@@ -62,6 +62,8 @@ impl Binder<'_, '_> {
                 args: None,
                 version: None,
                 with_ordinality: false,
+                sample: None,
+                json_path: None,
                 ..
             } => self.named_relation(name, alias.as_ref()),
             Factor::Derived { lateral: false, subquery, alias, sample: None } => {

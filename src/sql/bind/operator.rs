@@ -74,12 +74,19 @@ impl Binder<'_, '_> {
                 if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
                     return self.rows(a, &symbol, b, cx).map(Bound::from);
                 }
-                let position = self.expr_position(left);
-                let left = self.expr(left, cx)?;
-                let right = self.expr(right, cx)?;
-                self.operator(&symbol, Some(left), right, position).map(Bound::from)
+                let (l, r) = (self.expr(left, cx)?, self.expr(right, cx)?);
+                let call = self.operator(&symbol, Some(l), r, None);
+                call.map(Bound::from)
+                    .map_err(|e| e.at(self.operator_position(left, &symbol, right)))
             }
         }
+    }
+
+    /// Where an operator stands between its operands; where the left one begins, if it cannot be
+    /// told.
+    fn operator_position(&self, left: &ast::Expr, symbol: &str, right: &ast::Expr) -> Option<u32> {
+        let found = self.expr_position(right).and_then(|p| self.lines.just_before(p, symbol));
+        found.or_else(|| self.expr_position(left))
     }
 
     /// A chain of AND, or of OR: flat, however long it is.

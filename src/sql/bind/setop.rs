@@ -168,7 +168,8 @@ impl Binder<'_, '_> {
             )
             .with_detail("Only result column names can be used, not expressions or functions.")
             .with_hint(
-                "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                "Add the expression/function to every SELECT, \
+                 or move the UNION into a FROM clause.",
             )
             .at(position));
         };

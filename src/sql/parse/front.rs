@@ -3,7 +3,7 @@
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::Result;
+use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::ExplainStage;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
@@ -104,6 +104,46 @@ fn as_of(tokens: &[TokenWithSpan]) -> Option<usize> {
     found
 }
 
+/// PostgreSQL's options, of which those that only change how much is shown are passed over.
+fn explain_options(cursor: &mut Cursor<'_>) -> Result<()> {
+    let analyze = || {
+        Error::unsupported("EXPLAIN ANALYZE", "EXPLAIN [OPTIMIZED | PHYSICAL] PLAN shows the plan.")
+    };
+    if cursor.peek_word(0, "analyze") || cursor.peek_word(0, "analyse") {
+        return Err(analyze());
+    }
+    cursor.words(&["verbose"]);
+    let is_query = ["select", "with", "values", "table"].iter().any(|w| cursor.peek_word(1, w));
+    if cursor.peek(0) != Some(&Token::LParen) || is_query || cursor.peek(1) == Some(&Token::LParen)
+    {
+        return Ok(());
+    }
+    cursor.token(&Token::LParen);
+    loop {
+        let Some(word) = cursor.any_word() else { return Err(cursor.error()) };
+        match word.value.to_ascii_lowercase().as_str() {
+            "analyze" | "analyse" => return Err(analyze()),
+            "verbose" | "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
+            "format" => {
+                if !cursor.words(&["text"]) {
+                    return Err(Error::unsupported("EXPLAIN (FORMAT …)", "Leave FORMAT out."));
+                }
+            }
+            name => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("unrecognized EXPLAIN option \"{name}\""),
+                ));
+            }
+        }
+        cursor.until(|token, _| matches!(token, Token::Comma | Token::RParen));
+        if !cursor.token(&Token::Comma) {
+            break;
+        }
+    }
+    cursor.expect_token(&Token::RParen)
+}
+
 fn explain(mut cursor: Cursor<'_>) -> Result<Statement> {
     let stage = if cursor.words(&["raw"]) {
         Some(ExplainStage::Raw)
@@ -124,7 +164,7 @@ fn explain(mut cursor: Cursor<'_>) -> Result<Statement> {
         None if cursor.words(&["plan"]) => {
             cursor.words(&["for"]);
         }
-        None => {}
+        None => explain_options(&mut cursor)?,
     }
     if cursor.is_done() {
         return Err(cursor.error());

@@ -12,6 +12,8 @@ use sqlparser::tokenizer::{Location, Span};
 pub struct Lines {
     /// For each line, how many characters come before it.
     starts: Arc<[u32]>,
+    /// The text.
+    text: Arc<str>,
 }
 
 impl Lines {
@@ -23,7 +25,7 @@ impl Lines {
                 starts.push(count);
             }
         }
-        Lines { starts: starts.into() }
+        Lines { starts: starts.into(), text: text.into() }
     }
 
     /// The position of a place, none where the place is unknown.
@@ -31,6 +33,15 @@ impl Lines {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
         let start = *self.starts.get(line)?;
         start.checked_add(u32::try_from(place.column).ok()?)
+    }
+
+    /// Where `symbol` stands, if it is the last thing before a position but for white space and
+    /// opening parentheses.
+    pub fn just_before(&self, position: u32, symbol: &str) -> Option<u32> {
+        let before = &self.text[..byte_offset(&self.text, position.checked_sub(1)?)];
+        let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
+        let before = before.strip_suffix(symbol)?;
+        u32::try_from(before.chars().count() + 1).ok()
     }
 
     /// The position of a span's begin.

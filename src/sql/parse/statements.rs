@@ -114,3 +114,63 @@ fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
     Ok(tokens)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> (String, Option<u32>) {
+        let error = parse(text).unwrap_err();
+        (format!("{} {}", error.code, error.message), error.position)
+    }
+
+    #[test]
+    fn statements_keep_their_text_and_place() {
+        let text = " select 'ü;' ; /* x; */ ;\nselect 2 -- end";
+        let parsed = parse(text).unwrap();
+        let found: Vec<_> = parsed.iter().map(|s| (s.text.as_str(), s.offset)).collect();
+        assert_eq!(found, vec![("select 'ü;'", 1), ("select 2", 26)]);
+        assert!(parse("  -- nothing\n").unwrap().is_empty());
+        assert!(parse("ROLLBACK").unwrap()[0].is_transaction_exit());
+        assert!(!parse("BEGIN").unwrap()[0].is_transaction_exit());
+    }
+
+    #[test]
+    fn faults_name_the_token_and_its_place() {
+        let near = |token: &str| format!("42601 syntax error at or near \"{token}\"");
+        assert_eq!(fault("select 1;\n selec 2"), (near("selec"), Some(12)));
+        assert_eq!(fault("select 1 from where"), (near("where"), Some(15)));
+        assert_eq!(fault("select (1"), ("42601 syntax error at end of input".into(), Some(10)));
+        let open = "42601 unterminated quoted string at or near \"'abc\"";
+        assert_eq!(fault("select 'abc"), (open.into(), Some(8)));
+        assert_eq!(fault("subscribe (select 1) as").0, near("as"));
+    }
+
+    #[test]
+    fn times_are_told_from_aliases() {
+        let as_of = |text: &str| match parse(text).unwrap()[0].ast() {
+            Statement::Select(select) => select.as_of.is_some(),
+            _ => panic!("not a query"),
+        };
+        assert!(as_of("select * from t as of 5"));
+        assert!(as_of("select a as of from t as of '2020-01-01'"));
+        assert!(!as_of("select a as of, b from t"));
+        assert!(!as_of("select * from t as of where of.a = 1"));
+        assert!(!as_of("select * from (select 1 as of) x"));
+    }
+
+    #[test]
+    fn deep_texts_are_parsed_and_dropped_on_small_stacks() {
+        let run = || {
+            let nested = format!("select {}1{}", "(".repeat(1500), ")".repeat(1500));
+            assert_eq!(parse(&nested).unwrap().len(), 1);
+            let chain = format!("select 1{}", " + 1".repeat(50_000));
+            assert_eq!(parse(&chain).unwrap().len(), 1);
+            let too_deep = format!("select {}1{}", "(".repeat(5_000), ")".repeat(5_000));
+            assert_eq!(parse(&too_deep).unwrap_err().code.as_str(), "54001");
+            let unions = format!("select 1{}", " union all select 1".repeat(5_000));
+            assert_eq!(parse(&unions).unwrap().len(), 1);
+        };
+        std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
+    }
+}

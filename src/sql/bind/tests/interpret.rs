@@ -8,11 +8,11 @@ use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
-use crate::plan::relation::{ColumnOrder, Id, Relation};
+use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
-use crate::repr::{Datum, GlobalId, Row, ScalarType};
+use crate::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
 
 /// Rows and how often each occurs.
 pub type Rows = BTreeMap<Row, i64>;
@@ -84,45 +84,8 @@ impl Interpreter {
                 .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
             }
             Relation::Join { inputs, equivalences } => {
-                let mut product: Vec<(Row, i64)> = vec![(Row::new(&[]), 1)];
-                let mut types: Vec<ScalarType> = vec![];
-                for input in inputs {
-                    let rows = self.rows(input)?;
-                    let right = input.typ().scalars();
-                    let mut next = vec![];
-                    for (a, n) in &product {
-                        for (b, m) in &rows {
-                            let mut datums = vec![];
-                            decode_values(&types, a.bytes(), &mut datums);
-                            decode_values(&right, b.bytes(), &mut datums);
-                            next.push((pack(&datums), n * m));
-                        }
-                    }
-                    types.extend(right);
-                    product = next;
-                }
                 let columns = relation.typ().columns;
-                'rows: for (row, diff) in product {
-                    let arena = Bump::new();
-                    let cx = EvalContext { arena: &arena, settings: &self.settings };
-                    let mut datums = vec![];
-                    decode_values(&types, row.bytes(), &mut datums);
-                    for class in equivalences {
-                        let mut keys = vec![];
-                        for expr in &class.exprs {
-                            let ty = expr.typ(&columns).scalar;
-                            let value = expr.eval(&datums, &cx)?;
-                            if value.is_null() && !class.null_safe {
-                                continue 'rows;
-                            }
-                            keys.push(key(&[ty], &[value]));
-                        }
-                        if keys.iter().any(|k| *k != keys[0]) {
-                            continue 'rows;
-                        }
-                    }
-                    *out.entry(row).or_default() += diff;
-                }
+                return self.join(inputs, equivalences, &columns);
             }
             Relation::Reduce { input, group_key, aggregates } => {
                 return self.reduce(input, group_key, aggregates);
@@ -143,6 +106,55 @@ impl Interpreter {
                     }
                 }
             }
+        }
+        out.retain(|_, n| *n != 0);
+        Ok(out)
+    }
+
+    fn join(
+        &mut self,
+        inputs: &[Relation],
+        equivalences: &[Equivalence],
+        columns: &[ColumnType],
+    ) -> Result<Rows, EvalError> {
+        let mut product: Vec<(Row, i64)> = vec![(Row::new(&[]), 1)];
+        let mut types: Vec<ScalarType> = vec![];
+        for input in inputs {
+            let rows = self.rows(input)?;
+            let right = input.typ().scalars();
+            let mut next = vec![];
+            for (a, n) in &product {
+                for (b, m) in &rows {
+                    let mut datums = vec![];
+                    decode_values(&types, a.bytes(), &mut datums);
+                    decode_values(&right, b.bytes(), &mut datums);
+                    next.push((pack(&datums), n * m));
+                }
+            }
+            types.extend(right);
+            product = next;
+        }
+        let mut out = Rows::new();
+        'rows: for (row, diff) in product {
+            let arena = Bump::new();
+            let cx = EvalContext { arena: &arena, settings: &self.settings };
+            let mut datums = vec![];
+            decode_values(&types, row.bytes(), &mut datums);
+            for class in equivalences {
+                let mut keys = vec![];
+                for expr in &class.exprs {
+                    let ty = expr.typ(columns).scalar;
+                    let value = expr.eval(&datums, &cx)?;
+                    if value.is_null() && !class.null_safe {
+                        continue 'rows;
+                    }
+                    keys.push(key(&[ty], &[value]));
+                }
+                if keys.iter().any(|k| *k != keys[0]) {
+                    continue 'rows;
+                }
+            }
+            *out.entry(row).or_default() += diff;
         }
         out.retain(|_, n| *n != 0);
         Ok(out)
@@ -214,7 +226,7 @@ impl Interpreter {
     fn aggregate<'x>(
         &self,
         aggregate: &Aggregate,
-        columns: &[crate::repr::ColumnType],
+        columns: &[ColumnType],
         types: &[ScalarType],
         rows: &[(Row, i64)],
         cx: &EvalContext<'x>,

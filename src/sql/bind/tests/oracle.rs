@@ -181,3 +181,69 @@ fn answers_are_those_of_postgresql() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Drops a statement where there is room for it.
+fn dropped(statement: Result<Statement>) -> Result<()> {
+    let statement = statement?;
+    crate::sql::stack::large(move || drop(statement));
+    Ok(())
+}
+
+#[test]
+fn deep_expressions_are_bound_or_refused() {
+    let run = || {
+        let (catalog, _) = fixture();
+        let chain = |n: usize| format!("select a{} from t", " + 1".repeat(n));
+        dropped(bound(&catalog, &chain(1_000))).unwrap();
+        assert_eq!(dropped(bound(&catalog, &chain(50_000))).unwrap_err().code.as_str(), "54001");
+        let ands = format!("select a from t where a = 1{}", " and a = 1".repeat(20_000));
+        dropped(bound(&catalog, &ands)).unwrap();
+        let nested = format!("select {}a{} from t", "(".repeat(1_000), ")".repeat(1_000));
+        dropped(bound(&catalog, &nested)).unwrap();
+        let list = vec!["1"; 20_000].join(", ");
+        dropped(bound(&catalog, &format!("select a from t where a in ({list})"))).unwrap();
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn faults_have_their_places() {
+    let (catalog, _) = fixture();
+    let position = |text: &str| bound(&catalog, text).unwrap_err().position;
+    assert_eq!(position("select nosuch from t"), Some(8));
+    assert_eq!(position("select a\n, t.nosuch from t"), Some(12));
+    assert_eq!(position("select 1 from nosuch"), Some(15));
+    assert_eq!(position("select a + b from t"), Some(10));
+    assert_eq!(position("select 1 + 'x'"), Some(12));
+    assert_eq!(position("select nosuch(a) from t"), Some(8));
+    assert_eq!(position("select b, count(*) from t group by a"), Some(8));
+    assert_eq!(position("select id from t order by 3"), Some(27));
+}
+
+#[test]
+fn parameters_get_types_from_their_surroundings() {
+    let (catalog, _) = fixture();
+    let types = |text: &str| -> Result<Vec<Option<ScalarType>>> {
+        let path = ["pg_catalog", "weir_catalog", "public"].map(str::to_owned);
+        let settings = FormatSettings::default();
+        let mut params = vec![];
+        let mut cx = BindContext {
+            catalog: &catalog,
+            search_path: &path,
+            settings: &settings,
+            now: 0,
+            current_user: "postgres",
+            database: "postgres",
+            variables: &|_| None,
+            param_types: &mut params,
+        };
+        bind(&parse(text)?[0], &mut cx)?;
+        Ok(params)
+    };
+    use ScalarType::{Int4, Int8, Numeric, Text};
+    let found = types("select $1, a + $2, $3::int8 from t where n = $4 limit $5").unwrap();
+    assert_eq!(found, [Text, Int4, Int8, Numeric, Int8].map(Some));
+    let found = types("select 1 from t where b = $1 and $1 = b").unwrap();
+    assert_eq!(found, [Text].map(Some));
+    assert_eq!(types("select $2::int4").unwrap_err().code.as_str(), "42P18");
+}
