@@ -248,12 +248,7 @@ fn keyed(layout: &Arrangement, row: &Row) -> (Row, Row) {
 
 /// Runs a plan over a history. With `kept`, its result is arranged so and read by a second
 /// dataflow.
-fn run(
-    plan: &Dataflow,
-    history: &History,
-    workers: usize,
-    kept: Option<Arrangement>,
-) -> Outcome {
+fn run(plan: &Dataflow, history: &History, workers: usize, kept: Option<Arrangement>) -> Outcome {
     let (plan, history) = (Arc::new(plan.clone()), Arc::new(history.clone()));
     let config = match workers {
         1 => timely::Config::thread(),

@@ -44,12 +44,7 @@ impl Binder<'_, '_> {
 
     /// Binds a text that is to be stored once more, without a search path. What does not come out
     /// the same would mean something else after a restart, and is refused.
-    pub fn check_text(
-        &mut self,
-        text: &str,
-        relation: &Relation,
-        maintained: bool,
-    ) -> Result<()> {
+    pub fn check_text(&mut self, text: &str, relation: &Relation, maintained: bool) -> Result<()> {
         let parsed = query_of(text)?;
         let Statement::Select(select) = parsed.ast() else {
             return Err(Error::internal("the text of a view is not a query"));

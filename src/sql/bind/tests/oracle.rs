@@ -247,3 +247,39 @@ fn parameters_get_types_from_their_surroundings() {
     assert_eq!(found, [Text].map(Some));
     assert_eq!(types("select $2::int4").unwrap_err().code.as_str(), "42P18");
 }
+
+/// The text that a view keeps.
+fn kept(catalog: &Catalog, query: &str) -> String {
+    match bound(catalog, &format!("create materialized view v as {query}")).unwrap() {
+        Statement::CreateView(view) => view.text,
+        other => panic!("not a view: {other:?}"),
+    }
+}
+
+#[test]
+fn views_keep_a_text_that_means_the_same() {
+    let (catalog, _) = fixture();
+    let of = |query| kept(&catalog, query);
+    assert_eq!(
+        of("select *, 'ü;*' from d where k > 1 -- *"),
+        r#"select "d"."k", "d"."x", 'ü;*' from "public"."d" where k > 1"#
+    );
+    assert_eq!(
+        of("select x.*, count(*) from d AS x group by k, x"),
+        r#"select "x"."k", "x"."x", count(*) from "public"."d" AS x group by k, x"#
+    );
+    assert_eq!(
+        of("with d as (select * from d) select * from d join e using (k)"),
+        "with d as (select \"d\".\"k\", \"d\".\"x\" from \"public\".\"d\") \
+         select \"k\", \"d\".\"x\", \"e\".\"y\" from d join \"public\".\"e\" using (k)"
+    );
+    assert_eq!(of("table d"), r#"table "public"."d""#);
+    assert_eq!(
+        of("select count(*) from (select * from (select 1 as a, 2 as a) s) r"),
+        "select count(*) from (select * from (select 1 as a, 2 as a) s) r"
+    );
+    for volatile in ["select now()", "select current_user", "select 'today'::date"] {
+        let error = bound(&catalog, &format!("create materialized view v as {volatile}"));
+        assert_eq!(error.unwrap_err().code.as_str(), "0A000", "{volatile}");
+    }
+}
