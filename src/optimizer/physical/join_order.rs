@@ -86,7 +86,7 @@ impl Problem<'_> {
         let products = order.steps.iter().filter(|s| s.key.is_empty()).count();
         let breadth = self.inputs[order.start].breadth;
         let made = order.steps.iter().filter(|s| s.right.is_none()).count();
-        let first = order.steps.first().is_some_and(|s| s.left.is_none());
+        let first = breadth > 0 && order.steps.first().is_some_and(|s| s.left.is_none());
         (products, breadth > 0, made + usize::from(first), breadth)
     }
 
@@ -116,8 +116,9 @@ impl Problem<'_> {
 
     fn step(&self, there: &BTreeSet<usize>, input: usize) -> Step {
         let parts = self.parts(there, input);
+        // Few rows are better arranged again than found in an arrangement of all.
         let start = match there.len() {
-            1 => there.first().copied(),
+            1 => there.first().copied().filter(|start| self.inputs[*start].breadth > 0),
             _ => None,
         };
         let right = (0..self.inputs[input].arrangements.len())

@@ -41,11 +41,13 @@ fn merge_classes(node: &mut Relation) -> bool {
         let before = class.exprs.len();
         let mut kept: Vec<Expr> = Vec::new();
         for expr in class.exprs {
-            // A literal that is there twice is one; a column compared with itself is not NULL,
-            // which the class still says with its other members.
-            if !(kept.contains(&expr) && (before > 2 || class.null_safe)) {
+            if expr.is_volatile() || !kept.contains(&expr) {
                 kept.push(expr);
             }
+        }
+        if kept.len() == 1 && !class.null_safe {
+            // What is equal to itself is not NULL.
+            kept.push(kept[0].clone());
         }
         changed |= kept.len() != before;
         class.exprs = kept;
@@ -108,8 +110,9 @@ impl Filters<'_> {
             other => single_input(self.starts, other).filter(|_| is_free(other)),
         };
         let places: Vec<Option<usize>> = class.exprs.iter().map(place).collect();
-        // A literal that must be compared in the join stays.
-        let all = places.iter().all(Option::is_some);
+        // A literal that must be compared in the join stays, and one that equals nothing.
+        let never = !class.null_safe && class.exprs.iter().any(Expr::is_null_literal);
+        let all = places.iter().all(Option::is_some) && !never;
         let is_literal = |e: &Expr| matches!(e, Expr::Literal(_));
         let literal = class.exprs.iter().find(|e| all && is_literal(e)).cloned();
         let mut first: BTreeMap<usize, Expr> = BTreeMap::new();
