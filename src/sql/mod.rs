@@ -1,10 +1,10 @@
-//! The SQL front end: text to syntax ([`parse`]), syntax to plans ([`bind`]).
+//! The SQL front end: text to syntax (`parse`), syntax to plans (`bind`).
 //!
 //! Floor 3: built on plans, expressions, the catalog and representation. It knows no dataflow, no
 //! session and no other language. `sqlparser` is used here and nowhere else.
 //!
 //! Syntax trees may be deep: parsing them and dropping them happens on a stack made for it
-//! ([`stack`]), binding them on one that grows.
+//! (`stack`), binding them on one that grows.
 
 pub mod bind;
 pub mod parse;

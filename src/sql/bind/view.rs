@@ -1,7 +1,6 @@
 //! Views: plain ones inlined (the stored text is bound in the place of the name), and the check that
 //! a text will mean the same when it is bound again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::item::Item;
@@ -23,7 +22,7 @@ impl Binder<'_, '_> {
         let Statement::Select(select) = parsed.ast() else {
             return Err(Error::internal("the text of a view is not a query"));
         };
-        let ctes = std::mem::replace(&mut self.ctes, BTreeMap::new());
+        let ctes = std::mem::take(&mut self.ctes);
         let depends_on = std::mem::take(&mut self.depends_on);
         let lines = std::mem::replace(&mut self.lines, parsed.lines.clone());
         let edits = self.edits.take();

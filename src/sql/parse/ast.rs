@@ -10,7 +10,7 @@ pub enum Statement {
     /// Nothing but comments.
     Empty,
     /// A query, and the time it is read at.
-    Select(Select),
+    Select(Box<Select>),
     /// `SUBSCRIBE`.
     Subscribe(Box<Subscribe>),
     /// `EXPLAIN`.

@@ -123,10 +123,10 @@ impl<'a> Cursor<'a> {
             match &token.token {
                 Token::LParen | Token::LBracket => depth += 1,
                 Token::RParen | Token::RBracket if depth > 0 => depth -= 1,
-                other if depth == 0 => {
-                    if stop(other, rest.get(count + 1).map(|token| &token.token)) {
-                        break;
-                    }
+                other
+                    if depth == 0 && stop(other, rest.get(count + 1).map(|token| &token.token)) =>
+                {
+                    break;
                 }
                 _ => {}
             }

@@ -51,7 +51,7 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
         return explain(cursor);
     }
     if is_query(&cursor) {
-        return select(source, tokens).map(Statement::Select);
+        return select(source, tokens).map(|s| Statement::Select(Box::new(s)));
     }
     if let Some(ours) = session::statement(&mut cursor)? {
         return Ok(ours);

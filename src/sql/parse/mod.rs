@@ -1,8 +1,9 @@
 //! Text to syntax trees.
 //!
-//! [`statements`] splits a string into statements and hands each to the front end that knows it:
-//! ours ([`front`], [`session`], [`subscribe`], [`retain`]) for what is Weir's own or what `sqlparser` lacks, `sqlparser`
-//! for the rest. [`position`] maps places in the token stream to the characters of the string.
+//! `statements` splits a string into statements and hands each to the front end that knows it:
+//! ours (`front`, `session`, `subscribe`, `retain`) for what is Weir's own or what `sqlparser`
+//! lacks, `sqlparser` for the rest. `position` maps places in the token stream to the characters
+//! of the string.
 
 pub mod ast;
 mod cursor;

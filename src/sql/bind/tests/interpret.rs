@@ -17,6 +17,9 @@ use crate::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
 /// Rows and how often each occurs.
 pub type Rows = BTreeMap<Row, i64>;
 
+/// The key that a group puts out, and its rows.
+type Group = (Row, Vec<(Row, i64)>);
+
 /// An interpreter over tables.
 pub struct Interpreter {
     /// The tables.
@@ -191,7 +194,7 @@ impl Interpreter {
         let types = ty.scalars();
         let key_types: Vec<ScalarType> =
             group_key.iter().map(|e| e.typ(&ty.columns).scalar).collect();
-        let mut groups: BTreeMap<Vec<u8>, (Row, Vec<(Row, i64)>)> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
         for (row, diff) in self.rows(input)? {
             assert!(diff > 0, "a negative count met a Reduce");
             let arena = Bump::new();
