@@ -149,6 +149,8 @@ pub struct Error {
     pub hint: Option<String>,
     /// Where in the statement's text, in characters from 1.
     pub position: Option<u32>,
+    /// What was being done, as the line of a COPY.
+    pub context: Option<String>,
 }
 
 /// The result of anything that can fail in front of a client.
@@ -157,7 +159,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error with a code and a message.
     pub fn new(code: SqlState, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), detail: None, hint: None, position: None }
+        Error {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+        }
     }
 
     /// What Weir does not do yet, or never will; says what to write instead.
@@ -180,6 +189,12 @@ impl Error {
     /// The same error with a HINT sentence.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with a CONTEXT line, unless it already has one.
+    pub fn with_context(mut self, context: impl Into<String>) -> Error {
+        self.context = self.context.or_else(|| Some(context.into()));
         self
     }
 

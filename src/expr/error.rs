@@ -46,6 +46,7 @@ impl From<EvalError> for Error {
             detail: e.detail.map(Into::into),
             hint: e.hint.map(Into::into),
             position: None,
+            context: None,
         }
     }
 }

@@ -512,57 +512,36 @@ mod tests {
     #[test]
     fn refusals_are_those_of_postgresql() {
         let mut v = fresh();
-        for (name, value, code, message) in [
-            ("foo", "1", "42704", "unrecognized configuration parameter \"foo\""),
-            ("a b.c", "1", "42602", "invalid configuration parameter name \"a b.c\""),
-            ("jit", "maybe", "22023", "parameter \"jit\" requires a Boolean value"),
-            (
-                "client_encoding",
-                "foo",
-                "22023",
-                "invalid value for parameter \"client_encoding\": \"foo\"",
-            ),
+        for (name, value, expected) in [
+            ("foo", "1", "42704 unrecognized configuration parameter \"foo\""),
+            ("a b.c", "1", "42602 invalid configuration parameter name \"a b.c\""),
+            ("jit", "maybe", "22023 parameter \"jit\" requires a Boolean value"),
+            ("TimeZone", "x", "22023 invalid value for parameter \"TimeZone\": \"x\""),
+            ("server_version", "1", "55P02 parameter \"server_version\" cannot be changed"),
+            ("lock_timeout", "9x", "22023 invalid value for parameter \"lock_timeout\": \"9x\""),
+            ("role", "bob", "22023 role \"bob\" does not exist"),
+            ("seed", "1", "0A000 setting \"seed\" is not supported"),
+            ("array_nulls", "0", "0A000 array_nulls = \"0\" is not supported"),
             (
                 "client_encoding",
                 "Latin-1",
-                "0A000",
-                "invalid value for parameter \"client_encoding\": \"Latin-1\"",
+                "0A000 invalid value for parameter \"client_encoding\": \"Latin-1\"",
             ),
-            ("server_version", "1", "55P02", "parameter \"server_version\" cannot be changed"),
             (
                 "max_connections",
                 "1",
-                "55P02",
-                "parameter \"max_connections\" cannot be changed without restarting the server",
-            ),
-            (
-                "statement_timeout",
-                "99999999d",
-                "22023",
-                "invalid value for parameter \"statement_timeout\": \"99999999d\"",
+                "55P02 parameter \"max_connections\" cannot be changed \
+                 without restarting the server",
             ),
             (
                 "work_mem",
                 "1",
-                "22023",
-                "1 kB is outside the valid range for parameter \"work_mem\" (64 .. 2147483647)",
+                "22023 1 kB is outside the valid range for parameter \"work_mem\" \
+                 (64 .. 2147483647)",
             ),
-            (
-                "random_page_cost",
-                "-3",
-                "22023",
-                "-3 is outside the valid range for parameter \"random_page_cost\" (0 .. 1.79769e+308)",
-            ),
-            (
-                "standard_conforming_strings",
-                "off",
-                "0A000",
-                "standard_conforming_strings = \"off\" is not supported",
-            ),
-            ("role", "bob", "22023", "role \"bob\" does not exist"),
         ] {
             let error = v.set(name, Some(value), false).unwrap_err();
-            assert_eq!((error.code.as_str(), error.message.as_str()), (code, message));
+            assert_eq!(format!("{} {}", error.code, error.message), expected);
         }
         assert_eq!(v.get("foo").unwrap_err().code, SqlState::UNDEFINED_OBJECT);
     }
