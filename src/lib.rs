@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod commands;
 pub mod config;
 pub mod coord;
 pub mod dataflow;

@@ -1,3 +1,20 @@
-//! The command line.
+//! The command line: arguments, what they mean, and the command that does it.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use weir::commands;
+use weir::config::{Arguments, Command};
+
+/// Rows are small and many; the system's allocator spends more on each.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        None => commands::serve::run(&arguments.serve),
+        Some(Command::Serve(serve)) => commands::serve::run(&serve),
+        Some(Command::Engine(serve)) => commands::engine::run(&serve),
+    }
+}

@@ -7,8 +7,10 @@ use std::future::Future;
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::session::engine;
 use crate::session::frontend::{CancelToken, Field, Format, Frontend};
+use crate::session::session::Session;
 
 /// What makes sessions.
 pub trait Engine: Clone + Send + Sync + 'static {
@@ -85,5 +87,75 @@ pub trait Backend: Send {
     fn sync<F: Frontend>(&mut self, out: &mut F) -> impl Future<Output = Result<()>> + Send;
 
     /// Hears that an error was sent to the client.
-    fn failed(&mut self, error: &crate::error::Error);
+    fn failed(&mut self, error: &Error);
+}
+
+impl Engine for engine::Engine {
+    type Session = Session;
+
+    fn connect(&self, startup: Vec<(String, String)>, cancel: CancelToken) -> Result<Session> {
+        Session::new(self.clone(), startup, cancel)
+    }
+}
+
+impl Backend for Session {
+    fn reported_parameters(&self) -> Vec<(String, String)> {
+        self.reported_parameters()
+    }
+
+    fn transaction_status(&self) -> u8 {
+        self.transaction_status()
+    }
+
+    async fn simple_query<F: Frontend>(&mut self, sql: &str, out: &mut F) -> Result<()> {
+        self.simple_query(sql, out).await
+    }
+
+    async fn parse(&mut self, name: &str, sql: &str, parameter_oids: &[u32]) -> Result<()> {
+        self.parse(name, sql, parameter_oids).await
+    }
+
+    async fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        parameter_formats: &[Format],
+        parameters: Vec<Option<Bytes>>,
+        result_formats: &[Format],
+    ) -> Result<()> {
+        self.bind(portal, statement, parameter_formats, parameters, result_formats).await
+    }
+
+    async fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Vec<Field>>)> {
+        self.describe_statement(name).await
+    }
+
+    async fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
+        self.describe_portal(name).await
+    }
+
+    async fn execute<F: Frontend>(
+        &mut self,
+        portal: &str,
+        max_rows: u32,
+        out: &mut F,
+    ) -> Result<()> {
+        self.execute(portal, max_rows, out).await
+    }
+
+    fn close_statement(&mut self, name: &str) {
+        self.close_statement(name);
+    }
+
+    fn close_portal(&mut self, name: &str) {
+        self.close_portal(name);
+    }
+
+    async fn sync<F: Frontend>(&mut self, out: &mut F) -> Result<()> {
+        self.sync(out).await
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.failed(error);
+    }
 }

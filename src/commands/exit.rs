@@ -1,0 +1,15 @@
+//! What an engine tells its supervisor by its end.
+//!
+//! | end | means | the supervisor |
+//! |---|---|---|
+//! | exit 0 | stopped when asked | ends as well |
+//! | exit 1 | cannot start: the lock is held, the data is damaged or too new, the address is taken | ends as well; the engine has said why |
+//! | exit 70 | what is on the disk is unknown: the log could not be written | starts another one, which recovers |
+//! | a signal, anything else | crashed | starts another one |
+
+/// Stopped when asked.
+pub const STOPPED: u8 = 0;
+/// Cannot start, and would not the next time either.
+pub const CANNOT_START: u8 = 1;
+/// Has to be recovered from its log. `EX_SOFTWARE` of sysexits.
+pub const CRASHED: u8 = 70;

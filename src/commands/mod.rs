@@ -1,0 +1,13 @@
+//! The command line's verbs.
+//!
+//! Floor 8: may import everything.
+//!
+//! * [`serve`] — the supervisor, which keeps an engine running
+//! * [`engine`] — the server proper
+//! * [`logging`] — where both say what they do
+//! * [`exit`] — what an engine tells its supervisor by its end
+
+pub mod engine;
+pub mod exit;
+pub mod logging;
+pub mod serve;
