@@ -194,9 +194,14 @@ impl Opening {
     }
 
     /// Commits what every data directory has, before anybody else can.
-    pub fn commit(&mut self, commit: Commit) {
-        let (reply, _) = oneshot::channel();
+    pub fn commit(&mut self, commit: Commit) -> Result<()> {
+        let (reply, mut answer) = oneshot::channel();
         self.coordinator.commit_request(Box::new(commit), reply);
+        // A refusal comes at once; otherwise it is acknowledged when it is durable.
+        match answer.try_recv() {
+            Ok(Err(error)) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The coordinator, to be run.

@@ -51,17 +51,21 @@ pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
     }
     if !catalog.has_schema("public") {
         let id = opening.first_id();
-        opening.commit(first_commit(id));
+        opening.commit(first_commit(id, &catalog))?;
     }
     Ok((opening.start(), engine))
 }
 
 /// What a new data directory has: the schema `public`.
-fn first_commit(id: GlobalId) -> Commit {
+fn first_commit(id: GlobalId, catalog: &Catalog) -> Commit {
     let name = "public".to_owned();
     let item = Item { id, schema: name.clone(), name, kind: ItemKind::Schema };
     let change = Change { id, item: Some(Arc::new(item)) };
-    Commit { ddl: vec![DdlChange { change, install: None }], ..Commit::default() }
+    Commit {
+        ddl: vec![DdlChange { change, install: None }],
+        catalog_version: catalog.version(),
+        ..Commit::default()
+    }
 }
 
 /// The plan of a maintained view or an index, from its text.
