@@ -278,7 +278,12 @@ fn fields(severity: &str, error: &Error) -> Vec<(u8, String)> {
         (b'M', error.message.clone()),
     ];
     let position = error.position.map(|position| position.to_string());
-    let optional = [(b'D', error.detail.clone()), (b'H', error.hint.clone()), (b'P', position)];
+    let optional = [
+        (b'D', error.detail.clone()),
+        (b'H', error.hint.clone()),
+        (b'P', position),
+        (b'W', error.context.clone()),
+    ];
     fields.extend(optional.into_iter().filter_map(|(code, value)| Some((code, value?))));
     for (_, value) in &mut fields {
         value.truncate(value.floor_char_boundary(FIELD_BYTES_MAX));
