@@ -131,6 +131,13 @@ impl Binder<'_, '_> {
             .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
+        if name == "grouping" {
+            return Err(Error::unsupported(
+                "GROUPING",
+                "Unite one grouped query for each set, with a constant that tells them apart.",
+            )
+            .at(position));
+        }
         if SETS.contains(&name.as_str()) {
             return Err(Error::unsupported(
                 format!("the set-returning function {name}"),

@@ -68,6 +68,12 @@ impl Binder<'_, '_> {
 
     fn query_here(&mut self, query: &ast::Query, keep_literals: bool) -> Result<Query> {
         refuse_foreign(query)?;
+        if let ast::SetExpr::Query(inner) = &*query.body {
+            return match merged(query, inner)? {
+                Some(merged) => self.query(&merged, keep_literals),
+                None => self.query(inner, keep_literals),
+            };
+        }
         if !query.locks.is_empty() {
             return Err(Error::unsupported(
                 "FOR UPDATE",
@@ -104,17 +110,7 @@ impl Binder<'_, '_> {
                 bound
             }
         };
-        let (limit, offset) = self.limits(query)?;
-        // The rows that an inner query leaves over are counted before those of this one.
-        if (limit.is_some() || offset.is_some() || !items.is_empty())
-            && (bound.limit.is_some() || bound.offset.is_some())
-        {
-            let order = bound.order.clone();
-            bound = self.cut(bound)?;
-            bound.order = order;
-        }
-        bound.limit = limit.or(bound.limit);
-        bound.offset = offset.or(bound.offset);
+        (bound.limit, bound.offset) = self.limits(query)?;
         Ok(bound)
     }
 
@@ -303,6 +299,53 @@ fn negative(clause: &str) -> Error {
         _ => SqlState::INVALID_ROW_COUNT_IN_OFFSET,
     };
     Error::new(code, format!("{clause} must not be negative"))
+}
+
+/// A query in parentheses with the clauses that stand behind them; none where nothing does.
+///
+/// Parentheses make no query of their own: `(SELECT a FROM t) ORDER BY b` may name a column of `t`.
+/// Errors: 42601 where a clause stands inside and outside.
+fn merged(outer: &ast::Query, inner: &ast::Query) -> Result<Option<ast::Query>> {
+    let limits = |query: &ast::Query| match &query.limit_clause {
+        Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
+            (limit.is_some() || query.fetch.is_some(), offset.is_some())
+        }
+        Some(ast::LimitClause::OffsetCommaLimit { .. }) => (true, true),
+        None => (query.fetch.is_some(), false),
+    };
+    let ((limit, offset), (inner_limit, inner_offset)) = (limits(outer), limits(inner));
+    let clauses = [
+        ("ORDER BY", outer.order_by.is_some(), inner.order_by.is_some()),
+        ("OFFSET", offset, inner_offset),
+        ("LIMIT", limit, inner_limit),
+        ("WITH", outer.with.is_some(), inner.with.is_some()),
+    ];
+    if let Some((clause, ..)) = clauses.iter().find(|(_, outside, inside)| *outside && *inside) {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("multiple {clause} clauses not allowed"),
+        ));
+    }
+    if clauses.iter().all(|(_, outside, _)| !outside) && outer.locks.is_empty() {
+        return Ok(None);
+    }
+    let mut query = inner.clone();
+    query.with = outer.with.clone().or(query.with);
+    query.order_by = outer.order_by.clone().or(query.order_by);
+    query.fetch = outer.fetch.clone().or(query.fetch);
+    query.locks.extend(outer.locks.iter().cloned());
+    query.limit_clause = match (outer.limit_clause.clone(), query.limit_clause.take()) {
+        (
+            Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }),
+            Some(ast::LimitClause::LimitOffset { limit: l, offset: o, .. }),
+        ) => Some(ast::LimitClause::LimitOffset {
+            limit: limit.or(l),
+            offset: offset.or(o),
+            limit_by,
+        }),
+        (outside, inside) => outside.or(inside),
+    };
+    Ok(Some(query))
 }
 
 /// Refuses what the parser takes from other dialects.

@@ -136,10 +136,6 @@ impl Binder<'_, '_> {
 
     /// ORDER BY behind a set operation: names and numbers of the result's columns.
     pub fn order_by_output(&mut self, query: &mut Query, items: &[ast::OrderByExpr]) -> Result<()> {
-        if !items.is_empty() && (query.limit.is_some() || query.offset.is_some()) {
-            let cut = self.cut(query.clone())?;
-            *query = cut;
-        }
         let mut order = vec![];
         for item in items {
             let (descending, nulls_first) = order::direction(item)?;

@@ -61,6 +61,12 @@ impl Binder<'_, '_> {
             .at(position));
         }
         if name != "row_number" {
+            if !WINDOW_FUNCTIONS.contains(&name) && !is_aggregate(name) {
+                // Without such a function, that it is none of these is not the fault.
+                let args = args.exprs.iter().map(|arg| self.expr(arg, cx));
+                let args = args.collect::<Result<Vec<_>>>()?;
+                self.function(name, args, position)?;
+            }
             return Err(if WINDOW_FUNCTIONS.contains(&name) || is_aggregate(name) {
                 Error::unsupported(
                     format!("window function {name}"),

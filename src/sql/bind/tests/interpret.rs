@@ -10,6 +10,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
+use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
@@ -269,6 +270,10 @@ impl Interpreter {
             _ if values.is_empty() => Datum::Null,
             AggFunc::Sum(ScalarType::Int2 | ScalarType::Int4) => {
                 Datum::Int8(values.iter().map(integer).sum())
+            }
+            AggFunc::Sum(ScalarType::Int8) => {
+                let sum: i64 = values.iter().map(integer).sum();
+                Datum::Numeric(Numeric::from(sum).encode_in(cx.arena))
             }
             AggFunc::Min(_) => values.into_iter().min_by(Datum::compare).expect("not empty"),
             AggFunc::Max(_) => values.into_iter().max_by(Datum::compare).expect("not empty"),
