@@ -73,6 +73,12 @@ pub struct Serve {
     #[arg(value_parser = parse_duration)]
     pub retain_history: Duration,
 
+    /// How many bytes the log grows, at the least, before it is folded into a checkpoint.
+    ///
+    /// It is not folded before it is longer than the checkpoint either.
+    #[arg(long, env = "WEIR_CHECKPOINT_LOG_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
+    pub checkpoint_log_bytes: u64,
+
     /// How clients prove who they are. `trust` admits everyone, on loopback addresses only.
     #[arg(long, env = "WEIR_AUTH", value_name = "METHOD", default_value = "trust")]
     pub auth: Auth,

@@ -113,6 +113,7 @@ async fn serve(config: &Serve) -> Result<u8> {
             data_dir: config.data_dir.clone(),
             workers: config.worker_count(),
             retain_ms: config.retain_history.as_millis() as u64,
+            checkpoint_log_bytes: config.checkpoint_log_bytes,
         };
         move || boot::open(&engine)
     });

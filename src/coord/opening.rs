@@ -44,6 +44,8 @@ pub struct EngineConfig {
     pub workers: usize,
     /// How long history stays readable, in milliseconds, where nothing else is said.
     pub retain_ms: u64,
+    /// How long the log grows before it is folded into a checkpoint.
+    pub checkpoint_log_bytes: u64,
 }
 
 /// A server that is being opened.
@@ -58,7 +60,8 @@ pub struct Opening {
 impl Opening {
     /// Opens a data directory. Errors: those of [`Store::open`].
     pub fn open(config: &EngineConfig) -> Result<Opening> {
-        let (store, recovered) = Store::open(&config.data_dir)?;
+        let (mut store, recovered) = Store::open(&config.data_dir)?;
+        store.fold_beyond(config.checkpoint_log_bytes);
         let catalog = Arc::new(read_catalog(recovered.catalog)?);
         let (events, receiver) = mpsc::unbounded_channel();
         let responses = events.clone();

@@ -78,7 +78,7 @@ use crate::storage::state::State;
 use crate::storage::watermark::Watermark;
 
 /// A log shorter than this is not worth a fold.
-const FOLD_LOG_BYTES_MIN: u64 = 64 << 20;
+pub const FOLD_LOG_BYTES_MIN: u64 = 64 << 20;
 /// A fold is given up rather than leave less free space than this to the log.
 const FOLD_FREE_BYTES_MIN: u64 = 64 << 20;
 
@@ -86,8 +86,8 @@ const FOLD_FREE_BYTES_MIN: u64 = 64 << 20;
 ///
 /// Restart reads both, so with this rule it takes at most twice the time that the data alone
 /// would; and a byte of the checkpoint is rewritten at most once per byte logged.
-fn fold_is_due(log_bytes: u64, checkpoint_bytes: u64) -> bool {
-    log_bytes > checkpoint_bytes.max(FOLD_LOG_BYTES_MIN)
+fn fold_is_due(log_bytes: u64, checkpoint_bytes: u64, log_bytes_min: u64) -> bool {
+    log_bytes > checkpoint_bytes.max(log_bytes_min)
 }
 
 /// What a slice of a fold came to.
@@ -115,6 +115,8 @@ pub struct Store {
     /// Log bytes that the last fold left behind, or failed to fold; they make no fold due.
     kept_bytes: u64,
     run_bytes_min: u64,
+    /// A shorter log is not folded.
+    fold_bytes_min: u64,
     /// Why nothing works any more.
     failure: Option<Error>,
     directory: Directory,
@@ -189,6 +191,7 @@ impl Store {
             watermark,
             lease: None,
             kept_bytes: 0,
+            fold_bytes_min: FOLD_LOG_BYTES_MIN,
             run_bytes_min: RUN_BYTES_MIN,
             failure: None,
             directory,
@@ -243,10 +246,16 @@ impl Store {
         Ok(())
     }
 
+    /// Has logs folded that are longer than this, and longer than the checkpoint.
+    pub fn fold_beyond(&mut self, log_bytes: u64) {
+        self.fold_bytes_min = log_bytes;
+    }
+
     /// Whether a fold is under way, or the log is long enough for one to begin.
     pub fn fold_due(&self) -> bool {
         let grown = self.log_bytes().saturating_sub(self.kept_bytes);
-        self.fold.is_some() || fold_is_due(grown, self.generation.checkpoint_bytes)
+        self.fold.is_some()
+            || fold_is_due(grown, self.generation.checkpoint_bytes, self.fold_bytes_min)
     }
 
     /// Folds the log up to a time into a checkpoint, or goes on with the fold that is under way
@@ -306,7 +315,7 @@ impl Store {
     fn abandon_fold(&mut self, error: Error) -> Error {
         tracing::warn!(%error, "folding the log was given up");
         // Half of what makes a fold due must come before the next try.
-        let enough = self.generation.checkpoint_bytes.max(FOLD_LOG_BYTES_MIN) / 2;
+        let enough = self.generation.checkpoint_bytes.max(self.fold_bytes_min) / 2;
         self.kept_bytes = self.log_bytes().saturating_sub(enough);
         if let Some(fold) = self.fold.take() {
             let path = fold.path().to_owned();

@@ -537,8 +537,8 @@ fn a_store_can_move_to_another_thread() {
 
 #[test]
 fn a_fold_is_due_when_the_log_outgrows_the_data() {
-    assert!(!fold_is_due(FOLD_LOG_BYTES_MIN, 0));
-    assert!(fold_is_due(FOLD_LOG_BYTES_MIN + 1, 1 << 20));
-    assert!(!fold_is_due(1 << 30, 1 << 30));
-    assert!(fold_is_due((1 << 30) + 1, 1 << 30));
+    assert!(!fold_is_due(FOLD_LOG_BYTES_MIN, 0, FOLD_LOG_BYTES_MIN));
+    assert!(fold_is_due(FOLD_LOG_BYTES_MIN + 1, 1 << 20, FOLD_LOG_BYTES_MIN));
+    assert!(!fold_is_due(1 << 30, 1 << 30, FOLD_LOG_BYTES_MIN));
+    assert!(fold_is_due((1 << 30) + 1, 1 << 30, FOLD_LOG_BYTES_MIN));
 }
