@@ -11,6 +11,8 @@
 //! A row is its values with ` | ` between them; `NULL` is null, `(empty)` the empty text. Each
 //! column's type is one letter, see [`LETTERS`]. An error is its SQLSTATE and message.
 
+#[path = "sqllogictest/in_process.rs"]
+mod in_process;
 #[allow(dead_code)]
 mod support;
 
@@ -18,6 +20,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use in_process::InProcess;
 use sqllogictest::{
     ColumnType, Condition, DB, DBOutput, ExpectedError, MakeConnection, QueryExpect, Record,
     RecordOutput, Runner, StatementExpect,
@@ -59,7 +62,7 @@ const LETTERS: &[(u32, char)] = &[
 
 /// A column's type by its letter; `?` is any that has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Letter(char);
+pub struct Letter(char);
 
 impl ColumnType for Letter {
     fn from_char(value: char) -> Option<Letter> {
@@ -73,7 +76,7 @@ impl ColumnType for Letter {
 
 /// An error, as the files spell it.
 #[derive(Debug)]
-struct Refusal {
+pub struct Refusal {
     code: String,
     message: String,
 }
@@ -242,8 +245,21 @@ fn weir_with_three_workers() {
 }
 
 #[test]
+fn weir_in_process() {
+    if is_update() {
+        return;
+    }
+    let run_one = |path: PathBuf| {
+        let weir = InProcess::start(2);
+        let faults = run(&path, || std::future::ready(Ok(weir.session())));
+        (path, faults)
+    };
+    conclude(files().into_iter().map(run_one).collect());
+}
+
+#[test]
 fn postgres() {
-    let postgres = Postgres::start();
+    let Some(postgres) = Postgres::start_if_installed() else { return };
     let port = postgres.port;
     let mut all = Vec::new();
     for path in files() {
@@ -257,9 +273,8 @@ fn postgres() {
         if is_update() {
             rewrite(&path, make, |_| true);
             if fs::read_to_string(&path).unwrap().contains("\nonlyif weir\n") {
-                let weir = Weir::start(1);
-                let port = weir.port;
-                rewrite(&path, move || async move { connect(port, "weir", "weir") }, is_own);
+                let weir = InProcess::start(2);
+                rewrite(&path, || std::future::ready(Ok(weir.session())), is_own);
             }
         } else {
             let faults = run(&path, make);

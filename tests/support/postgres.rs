@@ -2,7 +2,7 @@
 //! is not root, on its own data and port.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -24,9 +24,19 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server on no data. Panics where PostgreSQL 15 is not installed.
-    pub fn start() -> Postgres {
+    /// Starts a server on no data. None where PostgreSQL 15 is not installed, which under CI is
+    /// a failure.
+    pub fn start_if_installed() -> Option<Postgres> {
         let programs = programs();
+        let hint = "PostgreSQL 15 is the oracle: install postgresql-15";
+        assert!(programs.is_some() || std::env::var_os("CI").is_none(), "{hint}");
+        if programs.is_none() {
+            println!("skipped: {hint}");
+        }
+        programs.map(|programs| Postgres::start(&programs))
+    }
+
+    fn start(programs: &Path) -> Postgres {
         let folder = tempfile::Builder::new().prefix("weir-oracle-").tempdir().unwrap();
         let account = account();
         if let Some((user, group)) = account {
@@ -88,14 +98,14 @@ impl Drop for Postgres {
 }
 
 /// The folder of initdb and postgres.
-fn programs() -> PathBuf {
+fn programs() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = FOLDERS.iter().map(PathBuf::from).chain(env::split_paths(&path));
     let is_right = |folder: &PathBuf| {
         let version = Command::new(folder.join("initdb")).arg("--version").output();
         version.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(") 15."))
     };
-    folders.into_iter().find(is_right).expect("PostgreSQL 15 is the oracle: install postgresql-15")
+    folders.into_iter().find(is_right)
 }
 
 /// Whom to be instead of root; none where nobody has to change.

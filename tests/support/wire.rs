@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::time::Duration;
 
 /// An error or a notice.
@@ -125,6 +125,15 @@ impl Canceller {
     }
 }
 
+/// Closes a connection when it is dropped.
+pub struct Closer(TcpStream);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
 /// A connection.
 pub struct Client {
     stream: TcpStream,
@@ -181,6 +190,11 @@ impl Client {
     /// How long [`Client::receive`] waits before it fails with `WouldBlock`.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(timeout)
+    }
+
+    /// What ends the connection from another thread, without a word.
+    pub fn closer(&self) -> Closer {
+        Closer(self.stream.try_clone().expect("another handle of a socket"))
     }
 
     /// Sends one message.
