@@ -29,7 +29,7 @@ impl Postgres {
     pub fn start_if_installed() -> Option<Postgres> {
         let programs = programs();
         let hint = "PostgreSQL 15 is the oracle: install postgresql-15";
-        assert!(programs.is_some() || std::env::var_os("CI").is_none(), "{hint}");
+        assert!(programs.is_some() || env::var_os("CI").is_none(), "{hint}");
         if programs.is_none() {
             println!("skipped: {hint}");
         }
