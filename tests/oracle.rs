@@ -1,0 +1,247 @@
+//! Oracles: what Weir answers has to be what PostgreSQL answers on the same data.
+//!
+//! 1. Random queries, once each: row for row, with the names and types of columns, and with the
+//!    SQLSTATE where there is an error.
+//! 2. Random views, maintained while tables change: after each change, what the view says, what an
+//!    index on it says, what a subscription folds up to, and what PostgreSQL computes afresh are one
+//!    and the same.
+//!
+//! The seed is printed, and `ORACLE_SEED` sets it; `ORACLE_ROUNDS` multiplies the budget. A query
+//! whose answer is empty or NULL everywhere shows nothing: it is drawn again, and counted.
+
+#[path = "oracle/answer.rs"]
+mod answer;
+#[path = "oracle/expression.rs"]
+mod expression;
+#[path = "oracle/query.rs"]
+mod query;
+#[allow(dead_code)]
+mod support;
+#[path = "oracle/tables.rs"]
+mod tables;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use answer::{Answer, Fold, Verdict, compare};
+use query::{Maker, Query};
+use support::postgres::Postgres;
+use support::weir::Weir;
+use support::wire::Client;
+
+/// Queries, and groups of views, in one round.
+const QUERIES: usize = 150;
+const VIEW_GROUPS: usize = 6;
+/// Views in a group, and changes that it sees.
+const VIEWS: usize = 5;
+const CHANGES: usize = 6;
+/// How often a query is drawn again, until one shows something.
+const DRAWS_MAX: usize = 8;
+
+/// Both servers, with the same tables.
+struct Pair {
+    weir: Weir,
+    ours: Client,
+    theirs: Client,
+    _postgres: Postgres,
+    rng: StdRng,
+    /// The last key given.
+    id: i32,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    equal: usize,
+    equal_errors: usize,
+    vacuous: usize,
+    unsupported: usize,
+    only_theirs_failed: usize,
+    view_checks: usize,
+}
+
+impl Pair {
+    /// None where PostgreSQL is not installed.
+    fn start(workers: usize, seed: u64) -> Option<Pair> {
+        let postgres = Postgres::start_if_installed()?;
+        let weir = Weir::start(workers);
+        let (ours, theirs) = (weir.client(), postgres.client());
+        let rng = StdRng::seed_from_u64(seed);
+        let counts = Counts::default();
+        let mut pair = Pair { weir, ours, theirs, _postgres: postgres, rng, id: 0, counts };
+        for table in tables::TABLES {
+            pair.both(&tables::create(table));
+            let fill = tables::fill(&mut pair.rng, table, &mut pair.id);
+            pair.both(&fill);
+        }
+        Some(pair)
+    }
+
+    /// Runs a statement on both; it has to end alike.
+    fn both(&mut self, sql: &str) {
+        let (ours, theirs) = (self.ours.run(sql), self.theirs.run(sql));
+        assert_eq!(ours.error, None, "{sql}");
+        assert_eq!(theirs.error, None, "{sql}");
+        assert_eq!(ours.tag, theirs.tag, "{sql}");
+    }
+
+    /// Draws a query that shows something, and PostgreSQL's answer to it.
+    fn draw(&mut self, make: fn(&mut Maker<'_>) -> Query) -> (Query, Answer) {
+        let mut draws = 0;
+        loop {
+            let query = make(&mut Maker::new(&mut self.rng));
+            let answer = Answer::of(self.theirs.run(&query.sql));
+            draws += 1;
+            if draws == DRAWS_MAX || !answer.is_vacuous() {
+                return (query, answer);
+            }
+            self.counts.vacuous += 1;
+        }
+    }
+
+    /// Compares one query's answers.
+    fn check(&mut self, sql: &str, theirs: &Answer) -> Verdict {
+        let ours = Answer::of(self.ours.run(sql));
+        let verdict = compare(sql, &ours, theirs);
+        match &verdict {
+            Verdict::Equal => self.counts.equal += 1,
+            Verdict::EqualErrors => self.counts.equal_errors += 1,
+            Verdict::Unsupported(_) => self.counts.unsupported += 1,
+            Verdict::OnlyTheirsFailed => self.counts.only_theirs_failed += 1,
+            Verdict::Different(_) => {}
+        }
+        verdict
+    }
+}
+
+/// How much is to be done, and from which seed.
+fn budget() -> (usize, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let rounds = number("ORACLE_ROUNDS").unwrap_or(1) as usize;
+    let seed = number("ORACLE_SEED").unwrap_or_else(|| rand::rng().random_range(0..1 << 32));
+    println!("ORACLE_SEED={seed}");
+    (rounds, seed)
+}
+
+fn conclude(counts: &Counts, faults: &[String], seed: u64) {
+    println!("{counts:?}");
+    let shown = faults.iter().take(10).cloned().collect::<Vec<_>>().join("\n\n");
+    assert!(faults.is_empty(), "ORACLE_SEED={seed}: {} differ\n{shown}", faults.len());
+    let done = counts.equal + counts.equal_errors;
+    assert!(done > counts.unsupported, "most was refused: {counts:?}");
+}
+
+#[test]
+fn queries() {
+    let (rounds, seed) = budget();
+    let Some(mut pair) = Pair::start(2, seed) else { return };
+    let mut faults = Vec::new();
+    for number in 0..QUERIES * rounds {
+        let make = if number % 5 == 0 {
+            |m: &mut Maker<'_>| m.limited(1)
+        } else {
+            |m: &mut Maker<'_>| m.query(2)
+        };
+        let (query, theirs) = pair.draw(make);
+        match pair.check(&query.sql, &theirs) {
+            Verdict::Different(what) => faults.push(what),
+            Verdict::Unsupported(what) => println!("not supported: {what}\n  {}", query.sql),
+            _ => {}
+        }
+    }
+    conclude(&pair.counts, &faults, seed);
+}
+
+/// A maintained view under test.
+struct View {
+    name: String,
+    sql: String,
+    subscriber: Client,
+    fold: Fold,
+}
+
+#[test]
+fn maintained_views() {
+    let (rounds, seed) = budget();
+    let Some(mut pair) = Pair::start(2, seed) else { return };
+    let mut faults = Vec::new();
+    for group in 0..VIEW_GROUPS * rounds {
+        let mut views: Vec<View> =
+            (0..VIEWS).filter_map(|n| make_view(&mut pair, format!("v{group}_{n}"))).collect();
+        for _ in 0..CHANGES {
+            change(&mut pair);
+            for view in &mut views {
+                faults.extend(check_view(&mut pair, view));
+            }
+        }
+        for view in views {
+            let dropped = pair.ours.run(&format!("DROP MATERIALIZED VIEW {}", view.name));
+            assert_eq!(dropped.error, None);
+        }
+    }
+    println!("{} checks of views", pair.counts.view_checks);
+    conclude(&pair.counts, &faults, seed);
+}
+
+/// Some statements in one transaction, on both.
+fn change(pair: &mut Pair) {
+    let statements = tables::change(&mut pair.rng, &mut pair.id);
+    pair.both("BEGIN");
+    for statement in statements {
+        pair.both(&statement);
+    }
+    pair.both("COMMIT");
+}
+
+/// A view with an index and a subscription; none where the query is refused or fails.
+fn make_view(pair: &mut Pair, name: String) -> Option<View> {
+    let (query, theirs) = pair.draw(|maker| maker.query(1));
+    if theirs.error.is_some() {
+        return None;
+    }
+    let created = pair.ours.run(&format!("CREATE MATERIALIZED VIEW {name} AS {}", query.sql));
+    if let Some(error) = created.error {
+        assert_eq!(error.code(), "0A000", "{}\n{error}", query.sql);
+        pair.counts.unsupported += 1;
+        return None;
+    }
+    let index = pair.ours.run(&format!("CREATE INDEX ON {name} (c0)"));
+    assert_eq!(index.error, None, "{}", query.sql);
+    let mut subscriber = pair.weir.client();
+    let declared = subscriber.run(&format!("BEGIN; DECLARE c CURSOR FOR SUBSCRIBE {name}"));
+    assert_eq!(declared.error, None, "{}", query.sql);
+    Some(View { name, sql: query.sql, subscriber, fold: Fold::default() })
+}
+
+/// What is wrong with a view now.
+fn check_view(pair: &mut Pair, view: &mut View) -> Vec<String> {
+    let theirs = Answer::of(pair.theirs.run(&view.sql));
+    let mut faults = Vec::new();
+    pair.counts.view_checks += 1;
+    let ours = format!("SELECT * FROM {}", view.name);
+    if let Verdict::Different(what) = pair.check(&ours, &theirs) {
+        faults.push(format!("the view of {}\n{what}", view.sql));
+    }
+    let Some(first) = theirs.rows.first().filter(|_| theirs.error.is_none()) else {
+        return faults;
+    };
+    if let Some(key) = &first[0] {
+        let literal = format!("'{}'", key.replace('\'', "''"));
+        let by_key = format!("SELECT * FROM {} WHERE c0 = {literal}", view.name);
+        let theirs = format!("SELECT * FROM ({}) v WHERE c0 = {literal}", view.sql);
+        let theirs = Answer::of(pair.theirs.run(&theirs));
+        if let Verdict::Different(what) = pair.check(&by_key, &theirs) {
+            faults.push(format!("by key, the view of {}\n{what}", view.sql));
+        }
+    }
+    let changes = view.subscriber.run("FETCH ALL c WITH (timeout = '0s')");
+    match changes.error {
+        // The subscription ended where the view had an error; that was compared above.
+        Some(_) => return faults,
+        None => view.fold.add(changes.rows),
+    }
+    if let Some(what) = view.fold.differs(&pair.ours.run(&ours)) {
+        faults.push(format!("the subscription to {}\n{what}", view.sql));
+    }
+    faults
+}

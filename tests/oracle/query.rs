@@ -1,0 +1,294 @@
+//! Random queries over the language that Weir has.
+//!
+//! Their results are determined as bags: whatever cuts rows off is ordered by all that is shown.
+
+use rand::Rng;
+use rand::rngs::StdRng;
+
+use crate::expression::Scope;
+use crate::tables::TABLES;
+
+/// What an expression is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Int,
+    Big,
+    Numeric,
+    Float,
+    Text,
+    Bool,
+    Date,
+    Stamp,
+}
+
+impl Type {
+    pub const ALL: [Type; 8] = [
+        Type::Int,
+        Type::Big,
+        Type::Numeric,
+        Type::Float,
+        Type::Text,
+        Type::Bool,
+        Type::Date,
+        Type::Stamp,
+    ];
+
+    /// As SQL spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Int => "int4",
+            Type::Big => "int8",
+            Type::Numeric => "numeric",
+            Type::Float => "float8",
+            Type::Text => "text",
+            Type::Bool => "bool",
+            Type::Date => "date",
+            Type::Stamp => "timestamp",
+        }
+    }
+}
+
+/// A query, and the types of its columns `c0`, `c1`, ….
+pub struct Query {
+    pub sql: String,
+    pub types: Vec<Type>,
+}
+
+/// Makes queries.
+pub struct Maker<'a> {
+    pub rng: &'a mut StdRng,
+    /// How many names have been given.
+    names: usize,
+}
+
+impl Maker<'_> {
+    pub fn new(rng: &mut StdRng) -> Maker<'_> {
+        Maker { rng, names: 0 }
+    }
+
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("r{}", self.names)
+    }
+
+    /// A query with so many levels of queries inside.
+    pub fn query(&mut self, depth: usize) -> Query {
+        match self.rng.random_range(0..10) {
+            0..=2 => self.plain(depth),
+            3..=5 => self.grouped(depth),
+            6 => self.distinct(depth),
+            7 => self.united(depth),
+            8 => self.best(depth),
+            _ => self.with(depth),
+        }
+    }
+
+    /// The same, cut off by ORDER BY and LIMIT, which only the outermost level has.
+    pub fn limited(&mut self, depth: usize) -> Query {
+        let query = self.query(depth);
+        let order: Vec<String> = (1..=query.types.len()).map(|n| n.to_string()).collect();
+        let (limit, offset) = (self.rng.random_range(1..20), self.rng.random_range(0..3));
+        let name = self.name();
+        let sql = format!(
+            "SELECT * FROM ({}) {name} ORDER BY {} LIMIT {limit} OFFSET {offset}",
+            query.sql,
+            order.join(", ")
+        );
+        Query { sql, ..query }
+    }
+
+    /// A FROM clause, and what it brings into scope.
+    fn source(&mut self, depth: usize) -> (String, Scope) {
+        let (mut text, mut scope) = self.input(depth);
+        let joins = [0, 0, 1, 1, 2][self.rng.random_range(0..5)];
+        for _ in 0..joins {
+            let (other, other_scope) = self.input(depth);
+            let kind = ["JOIN", "JOIN", "LEFT JOIN"][self.rng.random_range(0..3)];
+            let on = self.join_condition(&scope, &other_scope);
+            text = format!("{text} {kind} {other} ON {on}");
+            scope.columns.extend(other_scope.columns);
+        }
+        (text, scope)
+    }
+
+    fn join_condition(&mut self, left: &Scope, right: &Scope) -> String {
+        let pairs: Vec<(&String, &String)> = left
+            .columns
+            .iter()
+            .flat_map(|l| right.columns.iter().map(move |r| (l, r)))
+            .filter(|(l, r)| l.1 == r.1 && l.1 != Type::Bool)
+            .map(|(l, r)| (&l.0, &r.0))
+            .collect();
+        if pairs.is_empty() {
+            return "true".to_string();
+        }
+        let (l, r) = pairs[self.rng.random_range(0..pairs.len())];
+        let mut on = format!("{l} = {r}");
+        if self.rng.random_bool(0.3) {
+            let mut both = left.clone();
+            both.columns.extend(right.columns.iter().cloned());
+            on = format!("{on} AND {}", both.expression(self.rng, Type::Bool, 1));
+        }
+        on
+    }
+
+    fn input(&mut self, depth: usize) -> (String, Scope) {
+        let name = self.name();
+        if depth > 0 && self.rng.random_bool(0.3) {
+            let query = self.query(depth - 1);
+            let columns = query.types.iter().enumerate();
+            let columns = columns.map(|(n, ty)| (format!("{name}.c{n}"), *ty)).collect();
+            return (format!("({}) {name}", query.sql), Scope { columns });
+        }
+        let table = &TABLES[self.rng.random_range(0..TABLES.len())];
+        let columns = table.columns.iter().map(|(c, _, kind)| (format!("{name}.{c}"), *kind));
+        (format!("{} {name}", table.name), Scope { columns: columns.collect() })
+    }
+
+    fn condition(&mut self, scope: &Scope) -> String {
+        match self.rng.random_bool(0.6) {
+            true => format!(" WHERE {}", scope.expression(self.rng, Type::Bool, 2)),
+            false => String::new(),
+        }
+    }
+
+    fn types(&mut self) -> Vec<Type> {
+        let count = self.rng.random_range(1..4);
+        (0..count).map(|_| Type::ALL[self.rng.random_range(0..Type::ALL.len())]).collect()
+    }
+
+    fn items(&mut self, scope: &Scope, types: &[Type], depth: usize) -> String {
+        let items = types.iter().enumerate();
+        let item =
+            |(n, ty): (usize, &Type)| format!("{} AS c{n}", scope.expression(self.rng, *ty, depth));
+        items.map(item).collect::<Vec<_>>().join(", ")
+    }
+
+    fn plain_of(&mut self, depth: usize, types: Vec<Type>) -> Query {
+        let (from, scope) = self.source(depth);
+        let condition = self.condition(&scope);
+        let items = self.items(&scope, &types, 2);
+        Query { sql: format!("SELECT {items} FROM {from}{condition}"), types }
+    }
+
+    fn plain(&mut self, depth: usize) -> Query {
+        let types = self.types();
+        self.plain_of(depth, types)
+    }
+
+    fn distinct(&mut self, depth: usize) -> Query {
+        let (from, scope) = self.source(depth);
+        let condition = self.condition(&scope);
+        let types = self.types();
+        let items = self.items(&scope, &types, 1);
+        Query { sql: format!("SELECT DISTINCT {items} FROM {from}{condition}"), types }
+    }
+
+    fn united(&mut self, depth: usize) -> Query {
+        let types = self.types();
+        let (left, right) = (self.plain_of(0, types.clone()), self.plain_of(depth, types));
+        Query { sql: format!("{} UNION ALL {}", left.sql, right.sql), ..left }
+    }
+
+    fn with(&mut self, depth: usize) -> Query {
+        let name = self.name();
+        let inner = self.query(depth.saturating_sub(1));
+        let columns = |alias: &str| {
+            let columns = inner.types.iter().enumerate();
+            columns.map(|(n, ty)| (format!("{alias}.c{n}"), *ty)).collect::<Vec<_>>()
+        };
+        let mut scope = Scope { columns: columns("x") };
+        let mut from = format!("{name} x");
+        if self.rng.random_bool(0.4) {
+            from = format!("{from} JOIN {name} y ON x.c0 = y.c0");
+            scope.columns.extend(columns("y"));
+        }
+        let condition = self.condition(&scope);
+        let types = self.types();
+        let items = self.items(&scope, &types, 1);
+        let sql = format!("WITH {name} AS ({}) SELECT {items} FROM {from}{condition}", inner.sql);
+        Query { sql, types }
+    }
+
+    /// The best rows of each group.
+    fn best(&mut self, depth: usize) -> Query {
+        let inner = self.plain(depth);
+        let name = self.name();
+        let columns: Vec<String> = (0..inner.types.len()).map(|n| format!("c{n}")).collect();
+        let directions = ["", " DESC", " DESC NULLS LAST", " NULLS FIRST"];
+        let mut order: Vec<String> = columns
+            .iter()
+            .map(|c| format!("{c}{}", directions[self.rng.random_range(0..directions.len())]))
+            .collect();
+        let first = self.rng.random_range(0..order.len());
+        order.rotate_left(first);
+        let partition = match self.rng.random_bool(0.8) {
+            true => format!("PARTITION BY {} ", columns[self.rng.random_range(0..columns.len())]),
+            false => String::new(),
+        };
+        let sql = format!(
+            "SELECT {shown} FROM (SELECT {shown}, row_number() OVER ({partition}ORDER BY {order}) AS \
+             rank FROM ({inner}) {name}) {name} WHERE rank <= {count}",
+            shown = columns.join(", "),
+            order = order.join(", "),
+            inner = inner.sql,
+            count = self.rng.random_range(1..4),
+        );
+        Query { sql, ..inner }
+    }
+
+    fn grouped(&mut self, depth: usize) -> Query {
+        let (from, scope) = self.source(depth);
+        let condition = self.condition(&scope);
+        let keys: Vec<(String, Type)> = (0..self.rng.random_range(0..3))
+            .map(|_| {
+                let ty = Type::ALL[self.rng.random_range(0..Type::ALL.len())];
+                (scope.expression(self.rng, ty, 1), ty)
+            })
+            // A constant would be a column's number, or nothing at all.
+            .filter(|(text, _)| scope.columns.iter().any(|column| text.contains(&column.0)))
+            .collect();
+        let mut types: Vec<Type> = keys.iter().map(|key| key.1).collect();
+        let mut items: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        for _ in 0..self.rng.random_range(1..4) {
+            let (text, ty) = self.aggregate(&scope);
+            items.push(text);
+            types.push(ty);
+        }
+        let shown: Vec<String> =
+            items.iter().enumerate().map(|(n, item)| format!("{item} AS c{n}")).collect();
+        let mut sql = format!("SELECT {} FROM {from}{condition}", shown.join(", "));
+        if !keys.is_empty() {
+            let numbers: Vec<String> = (1..=keys.len()).map(|n| n.to_string()).collect();
+            sql = format!("{sql} GROUP BY {}", numbers.join(", "));
+        }
+        if self.rng.random_bool(0.25) {
+            sql = format!("{sql} HAVING count(*) > {}", self.rng.random_range(0..3));
+        }
+        Query { sql, types }
+    }
+
+    fn aggregate(&mut self, scope: &Scope) -> (String, Type) {
+        let kinds = [Type::Int, Type::Numeric, Type::Float];
+        let number = kinds[self.rng.random_range(0..kinds.len())];
+        let any = Type::ALL[self.rng.random_range(0..Type::ALL.len())];
+        let ordered = if any == Type::Bool { Type::Text } else { any };
+        let total = if number == Type::Int { Type::Big } else { number };
+        let mean = if number == Type::Float { Type::Float } else { Type::Numeric };
+        let (text, ty) = match self.rng.random_range(0..8) {
+            0 => ("count(*)".to_string(), Type::Big),
+            1 => (format!("count({})", scope.expression(self.rng, any, 1)), Type::Big),
+            2 => (format!("sum({})", scope.expression(self.rng, number, 1)), total),
+            3 => (format!("avg({})", scope.expression(self.rng, number, 1)), mean),
+            4 => (format!("min({})", scope.expression(self.rng, ordered, 1)), ordered),
+            5 => (format!("max({})", scope.expression(self.rng, ordered, 1)), ordered),
+            6 => (format!("bool_or({})", scope.expression(self.rng, Type::Bool, 1)), Type::Bool),
+            _ => (format!("count(DISTINCT {})", scope.expression(self.rng, any, 1)), Type::Big),
+        };
+        if self.rng.random_bool(0.15) {
+            let condition = scope.expression(self.rng, Type::Bool, 1);
+            return (format!("{text} FILTER (WHERE {condition})"), ty);
+        }
+        (text, ty)
+    }
+}

@@ -1,0 +1,133 @@
+//! The tables of the oracle, their rows, and how they change.
+
+use rand::Rng;
+use rand::rngs::StdRng;
+
+use crate::query::Type;
+
+/// A table: its name, and its columns by name, type as SQL spells it, and kind.
+pub struct Table {
+    pub name: &'static str,
+    pub columns: &'static [(&'static str, &'static str, Type)],
+    /// How many rows it starts with.
+    pub rows: usize,
+}
+
+/// Small domains, so that joins meet and groups are more than one row; NULLs everywhere but keys.
+pub const TABLES: &[Table] = &[
+    Table {
+        name: "t1",
+        columns: &[
+            ("id", "int4 PRIMARY KEY", Type::Int),
+            ("a", "int4", Type::Int),
+            ("b", "int8", Type::Big),
+            ("c", "text", Type::Text),
+            ("d", "numeric(8,2)", Type::Numeric),
+            ("e", "float8", Type::Float),
+            ("f", "bool", Type::Bool),
+            ("g", "date", Type::Date),
+        ],
+        rows: 40,
+    },
+    Table {
+        name: "t2",
+        columns: &[
+            ("a", "int4", Type::Int),
+            ("c", "text", Type::Text),
+            ("d", "numeric(8,2)", Type::Numeric),
+            ("h", "timestamp", Type::Stamp),
+        ],
+        rows: 30,
+    },
+    Table {
+        name: "t3",
+        columns: &[
+            ("k", "int8", Type::Big),
+            ("c", "text", Type::Text),
+            ("f", "bool NOT NULL", Type::Bool),
+            ("e", "float8", Type::Float),
+        ],
+        rows: 15,
+    },
+];
+
+/// The statement that makes a table.
+pub fn create(table: &Table) -> String {
+    let columns = table.columns.iter().map(|(name, ty, _)| format!("{name} {ty}"));
+    format!("CREATE TABLE {} ({})", table.name, columns.collect::<Vec<_>>().join(", "))
+}
+
+/// A value of a type, from a small domain.
+pub fn literal(rng: &mut StdRng, ty: Type) -> String {
+    match ty {
+        Type::Int => rng.random_range(-3..10).to_string(),
+        Type::Big => format!("{}::int8", rng.random_range(-2..12)),
+        Type::Numeric => format!("{:.2}", f64::from(rng.random_range(-400..900)) / 100.0),
+        Type::Float => match rng.random_range(0..20) {
+            0 => "'NaN'::float8".to_string(),
+            n => format!("{}::float8", f64::from(n) / 4.0),
+        },
+        Type::Text => {
+            let words = ["", "a", "b", "ab", "Ab", "abc", "é", "x y", "10"];
+            format!("'{}'::text", words[rng.random_range(0..words.len())])
+        }
+        Type::Bool => rng.random_bool(0.5).to_string(),
+        Type::Date => {
+            format!("date '2024-0{}-1{}'", rng.random_range(1..4), rng.random_range(0..9))
+        }
+        Type::Stamp => {
+            let (month, hour) = (rng.random_range(1..4), rng.random_range(0..10));
+            format!("timestamp '2024-0{month}-15 0{hour}:30:00'")
+        }
+    }
+}
+
+fn row(rng: &mut StdRng, table: &Table, id: &mut i32) -> String {
+    let values = table.columns.iter().map(|(name, ty, kind)| {
+        if *name == "id" {
+            *id += 1;
+            return id.to_string();
+        }
+        if !ty.ends_with("NOT NULL") && rng.random_bool(0.15) {
+            return "NULL".to_string();
+        }
+        literal(rng, *kind)
+    });
+    format!("({})", values.collect::<Vec<_>>().join(", "))
+}
+
+/// A statement that fills a table.
+pub fn fill(rng: &mut StdRng, table: &Table, id: &mut i32) -> String {
+    let rows: Vec<String> = (0..table.rows).map(|_| row(rng, table, id)).collect();
+    format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
+}
+
+/// One to three statements that change tables.
+pub fn change(rng: &mut StdRng, id: &mut i32) -> Vec<String> {
+    let count = rng.random_range(1..4);
+    (0..count).map(|_| change_one(rng, id)).collect()
+}
+
+fn change_one(rng: &mut StdRng, id: &mut i32) -> String {
+    let table = &TABLES[rng.random_range(0..TABLES.len())];
+    let column = |rng: &mut StdRng| {
+        let first = usize::from(table.columns[0].0 == "id");
+        table.columns[rng.random_range(first..table.columns.len())]
+    };
+    match rng.random_range(0..4) {
+        0 => {
+            let (name, _, kind) = column(rng);
+            format!("DELETE FROM {} WHERE {name} = {}", table.name, literal(rng, kind))
+        }
+        1 => {
+            let ((set, _, kind), (name, _, other)) = (column(rng), column(rng));
+            let (value, bound) = (literal(rng, kind), literal(rng, other));
+            format!("UPDATE {} SET {set} = {value} WHERE {name} >= {bound}", table.name)
+        }
+        _ => {
+            let rows: Vec<String> =
+                (0..rng.random_range(1..5)).map(|_| row(rng, table, id)).collect();
+            format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
+        }
+    }
+}
