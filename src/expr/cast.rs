@@ -65,6 +65,11 @@ impl CastDef {
         CastDef::new(from, to, CastContext::Explicit, eval)
     }
 
+    /// The same, but it can make NULL of a datum that is not.
+    pub const fn nullable(self) -> CastDef {
+        CastDef { nullable: true, ..self }
+    }
+
     /// The same, but it never fails.
     pub const fn total(self) -> CastDef {
         CastDef { fallible: false, ..self }

@@ -24,8 +24,8 @@ pub struct EvalContext<'a> {
     pub settings: &'a FormatSettings,
 }
 
-/// Computes a function. Arguments have the declared types; where the function is strict, none is
-/// NULL.
+/// Computes a function. Arguments have the declared types, or any where [`FuncDef::takes_any`];
+/// where the function is strict, none is NULL.
 pub type EvalFn =
     for<'a> fn(args: &[Datum<'a>], cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError>;
 
@@ -51,7 +51,8 @@ pub struct FuncDef {
     pub args: &'static [ScalarType],
     /// The type of further arguments, as many as there are.
     pub variadic: Option<ScalarType>,
-    /// Whether arguments declared as text take values of every type, in their text form.
+    /// Whether values of every type are taken, as they are, by the variadic arguments, or by all
+    /// where none are; those without a type are text.
     pub any: bool,
     /// The type of the result.
     pub ret: ScalarType,
@@ -121,9 +122,15 @@ impl FuncDef {
         FuncDef { variadic: Some(ty), ..self }
     }
 
-    /// The same, but its text arguments take values of every type.
+    /// The same, but values of every type are taken by the variadic arguments, or by all where
+    /// none are.
     pub const fn any(self) -> FuncDef {
         FuncDef { any: true, ..self }
+    }
+
+    /// Whether the argument at a position may be of every type.
+    pub fn takes_any(&self, position: usize) -> bool {
+        self.any && (self.variadic.is_none() || position >= self.args.len())
     }
 
     /// The type of the argument at a position, counting variadic ones.

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
-    modifier_casts, number_casts, numeric_casts, string_casts, text_casts,
+    datetime_casts, jsonb_casts, modifier_casts, number_casts, numeric_casts, string_casts,
+    text_casts,
 };
 use crate::repr::ScalarType;
 
@@ -14,6 +15,8 @@ static TABLES: &[&[CastDef]] = &[
     numeric_casts::CASTS,
     string_casts::CASTS,
     modifier_casts::CASTS,
+    datetime_casts::CASTS,
+    jsonb_casts::CASTS,
     text_casts::CASTS,
 ];
 

@@ -1,7 +1,7 @@
 //! Functions, operators and casts against PostgreSQL's own answers.
 //!
-//! A line of `postgresql.tsv` is a call with typed arguments, and after `=>` the type and text of
-//! the answer, or `!` and the error. Resolution is checked with it: arguments have their types,
+//! A line of `postgresql.tsv` or a file in `answers/` is a call with typed arguments, and after
+//! `=>` the type and text of the answer, or `!` and the error; ␤ and ␉ stand for the characters. Resolution is checked with it: arguments have their types,
 //! nothing more.
 
 use bumpalo::Bump;
@@ -15,8 +15,6 @@ use crate::repr::settings::FormatSettings;
 use crate::repr::text::{format_text, parse_text};
 use crate::repr::{ColumnType, Datum, ScalarType};
 
-const ANSWERS: &str = include_str!("postgresql.tsv");
-
 fn type_named(name: &str) -> ColumnType {
     let (name, modifier) = name.trim_end_matches(')').split_once('(').unwrap_or((name, ""));
     let scalar = match name {
@@ -28,6 +26,8 @@ fn type_named(name: &str) -> ColumnType {
         (ScalarType::Numeric, [precision, scale]) => (precision << 16 | scale) + 4,
         (ScalarType::Numeric, [precision]) => (precision << 16) + 4,
         (ScalarType::Bpchar, []) if name == "char" => 5,
+        (ScalarType::Interval, [digits]) => 0x7fff << 16 | digits,
+        (ScalarType::Time | ScalarType::Timestamp | ScalarType::TimestampTz, [digits]) => *digits,
         (_, [length]) => length + 4,
         _ => -1,
     };
@@ -41,7 +41,10 @@ fn answer(call: &[&str], settings: &FormatSettings, fold: bool) -> Result<(Strin
         let ty = type_named(pair[0]).scalar;
         let datum = match pair[1] {
             "\\N" => Datum::Null,
-            text => parse_text(ty, -1, text, settings, &arena)?,
+            text => {
+                let text = arena.alloc_str(&text.replace('␤', "\n").replace('␉', "\t"));
+                parse_text(ty, -1, text, settings, &arena)?
+            }
         };
         types.push(Some(ty));
         args.push(Expr::literal(datum, ty));
@@ -90,16 +93,17 @@ fn answer(call: &[&str], settings: &FormatSettings, fold: bool) -> Result<(Strin
     Ok((ty.display_name().to_owned(), text))
 }
 
-#[test]
-fn answers_are_postgresqls() {
+fn check(answers: &str) {
     let settings = FormatSettings::default();
     let mut wrong = Vec::new();
-    for line in ANSWERS.lines() {
+    for line in answers.lines() {
         let (call, expected) = line.split_once("\t=>\t").expect("has an answer");
         let fields: Vec<_> = call.split('\t').collect();
         for fold in [false, true] {
             let answer = match answer(&fields, &settings, fold) {
-                Ok((ty, text)) => format!("{ty}\t{text}"),
+                Ok((ty, text)) => {
+                    format!("{ty}\t{}", text.replace('\n', "␤").replace('\t', "␉"))
+                }
                 Err(e) => format!("!\t{} {}", e.code, e.message),
             };
             if answer != expected {
@@ -109,4 +113,24 @@ fn answers_are_postgresqls() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn answers_are_postgresqls() {
+    check(include_str!("postgresql.tsv"));
+}
+
+#[test]
+fn answers_about_time_are_postgresqls() {
+    check(include_str!("answers/datetime.tsv"));
+}
+
+#[test]
+fn answers_about_text_are_postgresqls() {
+    check(include_str!("answers/text.tsv"));
+}
+
+#[test]
+fn answers_about_patterns_are_postgresqls() {
+    check(include_str!("answers/regexp.tsv"));
 }

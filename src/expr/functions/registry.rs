@@ -4,7 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
-use crate::expr::functions::{boolean, comparison, degrees, float, integer, math, numeric, text};
+use crate::expr::functions::{
+    boolean, comparison, conversion_calls, datetime, datetime_arithmetic, datetime_comparison,
+    datetime_overlaps, degrees, float, integer, like, math, numeric, quoting, regexp, slices, text,
+};
 
 /// The functions and operators of one file.
 #[derive(Debug)]
@@ -26,6 +29,15 @@ static FAMILIES: &[&Family] = &[
     &degrees::FAMILY,
     &numeric::FAMILY,
     &text::FAMILY,
+    &slices::FAMILY,
+    &quoting::FAMILY,
+    &like::FAMILY,
+    &regexp::FAMILY,
+    &conversion_calls::FAMILY,
+    &datetime::FAMILY,
+    &datetime_arithmetic::FAMILY,
+    &datetime_comparison::FAMILY,
+    &datetime_overlaps::FAMILY,
 ];
 
 struct Index {
@@ -99,7 +111,8 @@ mod tests {
     #[test]
     fn entries_are_unique_and_operators_have_functions() {
         assert_eq!(index().by_oid.len(), functions().count());
-        let mut signatures: Vec<_> = functions().map(|f| (f.name, f.args, f.variadic)).collect();
+        let mut signatures: Vec<_> =
+            functions().map(|f| (f.name, f.args, f.variadic, f.any)).collect();
         signatures.sort();
         signatures.dedup();
         assert_eq!(signatures.len(), functions().count());

@@ -12,6 +12,10 @@ use crate::expr::functions::types::{Category, category, is_coercible, is_preferr
 use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
+/// PostgreSQL's operators between types that Weir has one of at most.
+const UNSUPPORTED_OPERATORS: [&str; 12] =
+    ["#>", "#>>", "#-", "?|", "?&", "@?", "@@", "&&", "<->", "&<", "&>", "-|-"];
+
 /// The type of an argument, where it has one yet.
 type Untyped = Option<ScalarType>;
 
@@ -83,6 +87,9 @@ pub fn resolve_operator(
     let Some(left) = left else { return choose(candidates, &[right], None) };
     // A literal beside a value is first taken to be of that value's type.
     let same = [left.or(right), right.or(left)];
+    if candidates.is_empty() && UNSUPPORTED_OPERATORS.contains(&symbol) {
+        return Err(ResolveError::Unsupported);
+    }
     let found = choose(candidates, &[left, right], Some(&same));
     match found {
         Err(ResolveError::NotFound) if symbol == "||" => concatenate_any(left, right),
@@ -122,20 +129,25 @@ impl Candidate {
     fn accepts(&self, args: &[Untyped]) -> bool {
         args.iter()
             .zip(&self.types)
-            .all(|(arg, ty)| is_coercible(*arg, *ty) || self.func.any && *ty == ScalarType::Text)
+            .enumerate()
+            .all(|(i, (arg, ty))| is_coercible(*arg, *ty) || self.func.takes_any(i))
     }
 
     fn count(&self, args: &[Untyped], good: impl Fn(ScalarType, ScalarType) -> bool) -> usize {
-        let known = args.iter().zip(&self.types).filter_map(|(arg, ty)| arg.map(|a| (a, *ty)));
+        let slots = args.iter().zip(&self.types).enumerate();
+        let known = slots
+            .filter(|(i, _)| !self.func.takes_any(*i))
+            .filter_map(|(_, (arg, ty))| arg.map(|a| (a, *ty)));
         known.filter(|(arg, ty)| good(*arg, *ty)).count()
     }
 
     fn resolve(&self, args: &[Untyped]) -> Resolved {
-        Resolved {
-            func: Func(self.func),
-            types: self.types.clone(),
-            casts: args.iter().zip(&self.types).map(|(arg, ty)| conversion(*arg, *ty)).collect(),
+        let mut types = self.types.clone();
+        for (i, arg) in args.iter().enumerate().filter(|(i, _)| self.func.takes_any(*i)) {
+            types[i] = arg.unwrap_or(types[i]);
         }
+        let casts = args.iter().zip(&types).map(|(arg, ty)| conversion(*arg, *ty)).collect();
+        Resolved { func: Func(self.func), types, casts }
     }
 }
 
