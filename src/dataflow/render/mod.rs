@@ -16,8 +16,6 @@ pub mod constant;
 pub mod extreme;
 pub mod group;
 pub mod mfp;
-#[cfg(test)]
-mod oracle;
 pub mod order;
 pub mod reduce;
 pub mod rows;

@@ -1,28 +1,23 @@
-//! Random plans under random updates, on one and two workers, against [`super::oracle`].
+//! What the tests of rendering share: three tables, histories, and a run of a plan over them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bumpalo::Bump;
 use rand::prelude::*;
 use timely::worker::Worker;
 
-use super::build::build;
+use super::super::build::build;
+use super::super::rows::arranged_rows;
 use super::oracle::{Content, evaluate};
-use crate::dataflow::arrangement::upper_of;
 use crate::dataflow::built::{Built, BuiltSink};
 use crate::dataflow::emit::{Emit, error_of};
 use crate::dataflow::subscribe::Subscription;
 use crate::dataflow::testing::Table;
 use crate::dataflow::traces::{Maintained, Traces};
-use crate::error::SqlState;
-use crate::expr::aggregate::{AggFunc, Aggregate};
-use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
-use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow, Import, Node, Sink, Source};
-use crate::plan::relation::ColumnOrder;
 use crate::repr::key::KeyMode;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
@@ -31,15 +26,12 @@ use crate::repr::{Datum, Diff, GlobalId, Interval, Row, ScalarType, Timestamp};
 
 use ScalarType::{Bool, Bpchar, Date, Float8, Int4, Int8, Interval as Span, Numeric as Num, Text};
 
-const INT4_LT: u32 = 66;
-const INT4_DIV: u32 = 154;
-
 /// A change of a table at a time.
-type Change = (usize, Row, Diff);
+pub type Change = (usize, Row, Diff);
 /// The changes of each time, from 1 on.
-type History = Vec<Vec<Change>>;
+pub type History = Vec<Vec<Change>>;
 
-fn layout(types: &[ScalarType], key: &[usize], mode: KeyMode) -> Arrangement {
+pub fn layout(types: &[ScalarType], key: &[usize], mode: KeyMode) -> Arrangement {
     let key_types: Vec<ScalarType> = key.iter().map(|c| types[*c]).collect();
     let in_key = |c: usize| key.iter().position(|k| *k == c && types[c].key_is_identity());
     let value: Vec<usize> = (0..types.len()).filter(|c| in_key(*c).is_none()).collect();
@@ -57,7 +49,7 @@ fn layout(types: &[ScalarType], key: &[usize], mode: KeyMode) -> Arrangement {
     }
 }
 
-fn tables() -> Vec<Arrangement> {
+pub fn tables() -> Vec<Arrangement> {
     vec![
         layout(&[Int4, Int4, Text, Num], &[0], KeyMode::NullSafe),
         layout(&[Int4, Num, Float8, Span, Bool], &[1, 0], KeyMode::NullSafe),
@@ -94,7 +86,7 @@ fn random_datum<'a>(ty: ScalarType, rng: &mut StdRng, arena: &'a Bump) -> Datum<
 }
 
 /// Random changes that leave no count negative.
-fn random_history(rng: &mut StdRng, times: usize, largest: usize) -> History {
+pub fn random_history(rng: &mut StdRng, times: usize, largest: usize) -> History {
     let mut live: Vec<Change> = Vec::new();
     (0..times)
         .map(|_| {
@@ -123,7 +115,7 @@ fn random_history(rng: &mut StdRng, times: usize, largest: usize) -> History {
         .collect()
 }
 
-fn contents_at(history: &History, time: usize) -> Vec<Content> {
+pub fn contents_at(history: &History, time: usize) -> Vec<Content> {
     let mut contents = vec![Content::default(); 3];
     for (table, row, diff) in history[..time].iter().flatten() {
         contents[*table].add(row.clone(), *diff);
@@ -131,12 +123,12 @@ fn contents_at(history: &History, time: usize) -> Vec<Content> {
     contents
 }
 
-fn import(relation: u64, layout: Arrangement) -> Import {
+pub fn import(relation: u64, layout: Arrangement) -> Import {
     let id = GlobalId(relation);
     Import { id: ArrangementId { relation: id, index: id }, layout }
 }
 
-fn dataflow(nodes: Vec<Node>) -> Dataflow {
+pub fn dataflow(nodes: Vec<Node>) -> Dataflow {
     let imports = tables().into_iter().enumerate().map(|(i, layout)| import(i as u64, layout));
     Dataflow {
         id: GlobalId(100),
@@ -150,13 +142,13 @@ fn dataflow(nodes: Vec<Node>) -> Dataflow {
 
 /// What came out: changes of rows and of errors.
 #[derive(Default, Debug)]
-struct Outcome {
-    oks: Vec<(Timestamp, Row, Diff)>,
-    errs: Vec<(Timestamp, Row, Diff)>,
+pub struct Outcome {
+    pub oks: Vec<(Timestamp, Row, Diff)>,
+    pub errs: Vec<(Timestamp, Row, Diff)>,
 }
 
 impl Outcome {
-    fn at(&self, time: Timestamp) -> Content {
+    pub fn at(&self, time: Timestamp) -> Content {
         let mut content = Content::default();
         let up_to = |changes: &[(Timestamp, Row, Diff)]| {
             let mut sum: BTreeMap<Row, Diff> = BTreeMap::new();
@@ -238,7 +230,7 @@ impl<'w> Site<'w> {
 }
 
 fn keyed(layout: &Arrangement, row: &Row) -> (Row, Row) {
-    let mut shaper = super::rows::arranged_rows(layout);
+    let mut shaper = arranged_rows(layout);
     let (arena, settings) = (Bump::new(), FormatSettings::default());
     let (mut datums, mut emit) = (Vec::new(), Emit::default());
     decode_values(&layout.types, row.bytes(), &mut datums);
@@ -248,7 +240,12 @@ fn keyed(layout: &Arrangement, row: &Row) -> (Row, Row) {
 
 /// Runs a plan over a history. With `kept`, its result is arranged so and read by a second
 /// dataflow.
-fn run(plan: &Dataflow, history: &History, workers: usize, kept: Option<Arrangement>) -> Outcome {
+pub fn run(
+    plan: &Dataflow,
+    history: &History,
+    workers: usize,
+    kept: Option<Arrangement>,
+) -> Outcome {
     let (plan, history) = (Arc::new(plan.clone()), Arc::new(history.clone()));
     let config = match workers {
         1 => timely::Config::thread(),
@@ -323,7 +320,12 @@ fn nothing_sent(site: &mut Site<'_>) -> Subscription {
 }
 
 /// Compares at every time; says at how many there were rows.
-fn check(plan: &Dataflow, history: &History, workers: usize, kept: Option<Arrangement>) -> usize {
+pub fn check(
+    plan: &Dataflow,
+    history: &History,
+    workers: usize,
+    kept: Option<Arrangement>,
+) -> usize {
     let outcome = run(plan, history, workers, kept);
     let mut seen = 0;
     for time in (plan.as_of as usize).max(1)..=history.len() {
@@ -338,203 +340,4 @@ fn check(plan: &Dataflow, history: &History, workers: usize, kept: Option<Arrang
         }
     }
     seen
-}
-
-/// Makes plans.
-struct Planner<'r> {
-    rng: &'r mut StdRng,
-    nodes: Vec<Node>,
-    types: Vec<Vec<ScalarType>>,
-}
-
-impl Planner<'_> {
-    fn push(&mut self, node: Node, types: Vec<ScalarType>) -> usize {
-        self.nodes.push(node);
-        self.types.push(types);
-        self.nodes.len() - 1
-    }
-
-    /// A node that is no arrangement made for a join.
-    fn any(&mut self) -> usize {
-        let usable: Vec<usize> = (0..self.nodes.len())
-            .filter(|i| !matches!(self.nodes[*i], Node::Arrange { .. } | Node::Negate { .. }))
-            .collect();
-        // Late ones more often, so that plans grow deep.
-        let a = usable[self.rng.random_range(0..usable.len())];
-        if self.rng.random() { *usable.last().unwrap() } else { a }
-    }
-
-    fn column_of(&mut self, types: &[ScalarType], ty: ScalarType) -> Option<usize> {
-        let columns: Vec<usize> = (0..types.len()).filter(|c| types[*c] == ty).collect();
-        columns.choose(self.rng).copied()
-    }
-
-    /// A filter, a computation that can fail and a projection, each perhaps.
-    fn mfp(&mut self, types: &[ScalarType], same_columns: bool) -> (Mfp, Vec<ScalarType>) {
-        let mut mfp = Mfp::identity(types.len());
-        let ints = (self.column_of(types, Int4), self.column_of(types, Int4));
-        let mut out = types.to_vec();
-        if let (Some(a), Some(b)) = ints {
-            let args = || vec![Expr::Column(a), Expr::Column(b)];
-            if self.rng.random_bool(0.3) {
-                mfp = mfp.filter([Expr::call_by_oid(INT4_LT, args()).not()]);
-            }
-            if !same_columns && self.rng.random_bool(0.1) {
-                mfp = mfp.map([Expr::call_by_oid(INT4_DIV, args())]);
-                out.push(Int4);
-            }
-        }
-        if self.rng.random_bool(0.3) {
-            let column = self.rng.random_range(0..types.len());
-            mfp = mfp.filter([Expr::Column(column).is_not_null()]);
-        }
-        if !same_columns {
-            let mut columns: Vec<usize> = (0..out.len()).collect();
-            columns.shuffle(self.rng);
-            columns.truncate(self.rng.random_range(1..6));
-            out = columns.iter().map(|c| out[*c]).collect();
-            mfp = mfp.project(columns);
-        }
-        (mfp, out)
-    }
-
-    fn step(&mut self) {
-        let input = self.any();
-        let types = self.types[input].clone();
-        if types.is_empty() {
-            return;
-        }
-        match self.rng.random_range(0..8) {
-            0 | 1 => {
-                let (mfp, out) = self.mfp(&types, false);
-                self.push(Node::Mfp { input, types, mfp }, out);
-            }
-            2 => self.join(input, types),
-            3..6 => self.reduce(input, types),
-            6 => self.top_k(input, types),
-            _ => {
-                // A multiset less a part of it.
-                let (mfp, _) = self.mfp(&types, true);
-                let part = Node::Mfp { input, types: types.clone(), mfp };
-                let part = self.push(part, types.clone());
-                if self.rng.random() {
-                    let negated = self.push(Node::Negate { input: part }, types.clone());
-                    let inputs = vec![input, part, negated, negated, input];
-                    let union = self.push(Node::Union { inputs }, types.clone());
-                    self.push(Node::Threshold { input: union, types: types.clone() }, types);
-                } else {
-                    self.push(Node::Union { inputs: vec![part, input] }, types);
-                }
-            }
-        }
-    }
-
-    fn join(&mut self, left: usize, left_types: Vec<ScalarType>) {
-        let right = self.any();
-        let right_types = self.types[right].clone();
-        let common = (0..left_types.len())
-            .flat_map(|a| (0..right_types.len()).map(move |b| (a, b)))
-            .filter(|(a, b)| left_types[*a] == right_types[*b]);
-        let Some((a, b)) = common.choose(self.rng) else { return };
-        let mode = if self.rng.random() { KeyMode::Strict } else { KeyMode::NullSafe };
-        let arrange = |input, types: &[ScalarType], key| Node::Arrange {
-            input,
-            layout: layout(types, &[key], mode),
-        };
-        let left = self.push(arrange(left, &left_types, a), left_types.clone());
-        let right = self.push(arrange(right, &right_types, b), right_types.clone());
-        let both: Vec<ScalarType> = left_types.iter().chain(&right_types).copied().collect();
-        let (mfp, out) = self.mfp(&both, false);
-        self.push(Node::Join { left, right, mfp }, out);
-    }
-
-    fn reduce(&mut self, input: usize, types: Vec<ScalarType>) {
-        let keys = self.rng.random_range(0..3);
-        let key: Vec<usize> = (0..keys).map(|_| self.rng.random_range(0..types.len())).collect();
-        let count = self.rng.random_range(0..4);
-        let aggregates: Vec<Aggregate> = (0..count).map(|_| self.aggregate(&types)).collect();
-        let key_types: Vec<ScalarType> = key.iter().map(|c| types[*c]).collect();
-        let of_aggregates = aggregates.iter().map(|a| a.func.output_type().scalar);
-        let out = key_types.iter().copied().chain(of_aggregates).collect();
-        let key = key.into_iter().map(Expr::Column).collect();
-        self.push(Node::Reduce { input, types, key, key_types, aggregates }, out);
-    }
-
-    fn aggregate(&mut self, types: &[ScalarType]) -> Aggregate {
-        let column = self.rng.random_range(0..types.len());
-        let ty = types[column];
-        let mut funcs = vec![AggFunc::Count];
-        match ty {
-            Bool => funcs.extend([AggFunc::BoolAnd, AggFunc::BoolOr]),
-            Int4 | Int8 | Num | Float8 | Span => {
-                let (sum, mean) = (AggFunc::Sum(ty), AggFunc::Avg(ty));
-                funcs.extend([sum, mean, AggFunc::Min(ty), AggFunc::Max(ty)]);
-            }
-            _ => funcs.extend([AggFunc::Min(ty), AggFunc::Max(ty)]),
-        }
-        let filter = self.rng.random_range(0..types.len());
-        let filter = self.rng.random_bool(0.3).then(|| Expr::Column(filter).is_not_null());
-        if self.rng.random_bool(0.2) {
-            let arg = Expr::bool(true);
-            return Aggregate { func: AggFunc::CountStar, arg, distinct: false, filter };
-        }
-        let func = *funcs.choose(self.rng).unwrap();
-        let distinct = self.rng.random_bool(0.4);
-        Aggregate { func, arg: Expr::Column(column), distinct, filter }
-    }
-
-    fn top_k(&mut self, input: usize, types: Vec<ScalarType>) {
-        let mut columns: Vec<usize> = (0..types.len()).collect();
-        columns.shuffle(self.rng);
-        let groups = self.rng.random_range(0..2);
-        let order = columns.iter().skip(1).take(self.rng.random_range(0..3));
-        let order: Vec<ColumnOrder> = order
-            .map(|c| ColumnOrder { column: *c, descending: c % 2 == 0, nulls_first: c % 3 == 0 })
-            .collect();
-        let rank = self.rng.random_bool(0.3);
-        let limits = [None, Some(0), Some(1), Some(3)];
-        let limit = *limits.choose(self.rng).unwrap();
-        let offset = [0, 0, 1][self.rng.random_range(0..3)];
-        let mut out = types.clone();
-        out.extend(rank.then_some(Int8));
-        let group_key = columns.into_iter().take(groups).collect();
-        self.push(Node::TopK { input, types, group_key, order, limit, offset, rank }, out);
-    }
-}
-
-/// A plan and the types of its result.
-fn random_plan(rng: &mut StdRng) -> (Dataflow, Vec<ScalarType>) {
-    let mut planner = Planner { rng, nodes: Vec::new(), types: Vec::new() };
-    for (import, table) in tables().into_iter().enumerate() {
-        planner.push(Node::Import { import }, table.types);
-    }
-    for _ in 0..planner.rng.random_range(1..5) {
-        planner.step();
-    }
-    let types = planner.types.pop().unwrap();
-    (dataflow(planner.nodes), types)
-}
-
-fn check_random_plans(seed: u64, plans: usize, workers: usize) {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mut seen = 0;
-    for _ in 0..plans {
-        let (mut plan, types) = random_plan(&mut rng);
-        let history = random_history(&mut rng, 8, 9);
-        plan.as_of = [0, 1, 4][rng.random_range(0..3)];
-        let key = if types.is_empty() { &[][..] } else { &[0] };
-        let kept = rng.random_bool(0.3).then(|| layout(&types, key, KeyMode::NullSafe));
-        seen += check(&plan, &history, workers, kept);
-    }
-    assert!(seen > 3 * plans, "{seen} times with rows are too few");
-}
-
-#[test]
-fn random_plans_equal_the_naive_answer() {
-    check_random_plans(1, 300, 1);
-}
-
-#[test]
-fn random_plans_equal_the_naive_answer_on_two_workers() {
-    check_random_plans(2, 80, 2);
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
 
-use super::order::compare_rows;
+use super::super::order::compare_rows;
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;

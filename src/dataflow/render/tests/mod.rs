@@ -1,0 +1,6 @@
+//! Tests of rendering: what a dataflow answers is what a naive evaluator answers, at every time.
+
+mod cases;
+mod harness;
+mod oracle;
+mod random;
