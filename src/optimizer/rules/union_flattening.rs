@@ -20,6 +20,8 @@ fn flatten(node: &mut Relation) -> bool {
             let mut flat = Vec::new();
             for input in std::mem::take(inputs) {
                 match input {
+                    // A long chain leans to the left: its inputs are moved once.
+                    Relation::Union { inputs } if flat.is_empty() => flat = inputs,
                     Relation::Union { inputs } => flat.extend(inputs),
                     other => flat.push(other),
                 }

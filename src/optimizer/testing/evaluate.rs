@@ -200,7 +200,8 @@ pub fn reduce(types: &[ScalarType], input: Bag, key: &[Expr], aggregates: &[Aggr
     let columns: Vec<_> = types.iter().map(|t| crate::repr::ColumnType::nullable(*t)).collect();
     let key_types: Vec<_> = key.iter().map(|e| e.typ(&columns).scalar).collect();
     let mut out = Bag { errors: input.errors, ..Bag::default() };
-    let mut groups: BTreeMap<Vec<u8>, (Row, Vec<(Row, i64)>)> = BTreeMap::new();
+    type Group = (Row, Vec<(Row, i64)>);
+    let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
     for (row, diff) in input.rows {
         assert!(diff > 0, "a group has no negative rows");
         match with(types, &row, |datums| compute(key, datums)) {
