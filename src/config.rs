@@ -76,7 +76,8 @@ pub struct Serve {
     /// How many bytes the log grows, at the least, before it is folded into a checkpoint.
     ///
     /// It is not folded before it is longer than the checkpoint either.
-    #[arg(long, env = "WEIR_CHECKPOINT_LOG_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
+    #[arg(long, env = "WEIR_CHECKPOINT_LOG_BYTES", value_name = "BYTES")]
+    #[arg(default_value_t = 64 << 20)]
     pub checkpoint_log_bytes: u64,
 
     /// How clients prove who they are. `trust` admits everyone, on loopback addresses only.
@@ -103,7 +104,8 @@ pub struct Serve {
     #[arg(long, env = "WEIR_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 
-    /// What is logged: error, warn, info, debug or trace, also by module (`info,weir::coord=debug`).
+    /// What is logged: error, warn, info, debug or trace, also by module
+    /// (`info,weir::coord=debug`).
     #[arg(long, env = "WEIR_LOG_LEVEL", value_name = "LEVEL", default_value = "info")]
     pub log_level: String,
 }

@@ -3,8 +3,8 @@
 //! 1. Random queries, once each: row for row, with the names and types of columns, and with the
 //!    SQLSTATE where there is an error.
 //! 2. Random views, maintained while tables change: after each change, what the view says, what an
-//!    index on it says, what a subscription folds up to, and what PostgreSQL computes afresh are one
-//!    and the same.
+//!    index on it says, what a subscription folds up to, and what PostgreSQL computes afresh are
+//!    one and the same.
 //!
 //! The seed is printed, and `ORACLE_SEED` sets it; `ORACLE_ROUNDS` multiplies the budget. A query
 //! whose answer is empty or NULL everywhere shows nothing: it is drawn again, and counted.

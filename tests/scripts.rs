@@ -1,14 +1,14 @@
 //! Golden scripts: several sessions at once, time, crashes.
 //!
 //! Each file of `tests/scripts/` is run with one and with three workers; what is answered has to be
-//! what stands there. `UPDATE_GOLDEN=1` rewrites the files instead; the diff is to be read before it
-//! is committed. `SCRIPT=name` runs those whose name contains that.
+//! what stands there. `UPDATE_GOLDEN=1` rewrites the files instead; the diff is to be read before
+//! it is committed. `SCRIPT=name` runs those whose name contains that.
 //!
 //! A script is blocks with an empty line between them: a command, then what it answers.
 //!
 //! | command | means |
 //! |---|---|
-//! | `a> SQL;` | session `a` (connected at its first command) runs SQL, up to a line that ends with `;` |
+//! | `a> SQL;` | session `a` runs SQL, up to a line that ends with `;` |
 //! | `a$ SQL; [x, NULL]` | the same by the extended protocol, with parameters |
 //! | `a< COPY … FROM STDIN;` | the lines up to `\.` are the data |
 //! | `a& SQL;` | starts it and does not wait |

@@ -3,8 +3,8 @@
 //! | end | means | the supervisor |
 //! |---|---|---|
 //! | exit 0 | stopped when asked | ends as well |
-//! | exit 1 | cannot start: the lock is held, the data is damaged or too new, the address is taken | ends as well; the engine has said why |
-//! | exit 70 | what is on the disk is unknown: the log could not be written | starts another one, which recovers |
+//! | exit 1 | cannot start (locked, damaged or too new data; an address in use) | ends as well |
+//! | exit 70 | the log failed: what is on the disk is unknown | starts another one, which recovers |
 //! | a signal, anything else | crashed | starts another one |
 
 /// Stopped when asked.

@@ -11,8 +11,8 @@
 //! promise was kept. So the message is sent at the later of the two.
 //!
 //! A trace forgets the importers that are gone only when its frontier moves; until then each of
-//! them costs some 130 bytes. Views move with each promise, but a table that is queried by ten thousand
-//! dataflows and never written should be sent a write without updates now and then.
+//! them costs some 130 bytes. Views move with each promise, but a table that is queried by
+//! ten thousand dataflows and never written should be sent a write without updates now and then.
 //!
 //! The source hands over whole batches, which are shared and cost nothing. What must be sliced is
 //! reading them: [`super::scan`] and [`super::join`] do.

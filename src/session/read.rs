@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::catalog::objects::Catalog;
 use crate::coord::request::{ArrangementRead, Read, ReadSet, RowStream};
-use crate::dataflow::command::Bounds;
 use crate::error::{Error, Result};
 use crate::expr::scalar::Expr;
 use crate::optimizer::physical::{Lowered, Want, lower};
 use crate::optimizer::{OptimizerConfig, optimize};
-use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
+use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow};
 use crate::plan::relation::Relation;
 use crate::repr::GlobalId;
 use crate::repr::settings::FormatSettings;

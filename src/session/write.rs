@@ -11,11 +11,10 @@ use bumpalo::Bump;
 
 use crate::catalog::item::{ItemKind, Table};
 use crate::coord::request::{ArrangementRead, Read, ReadSet};
-use crate::dataflow::command::Bounds;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;
-use crate::plan::physical::{Arrangement, ArrangementId};
+use crate::plan::physical::{Arrangement, ArrangementId, Bounds};
 use crate::plan::relation::Relation;
 use crate::plan::statement::{ColumnSource, Delete, Insert, Returning, Update};
 use crate::repr::text::format_text;

@@ -227,8 +227,8 @@ impl Maker<'_> {
             false => String::new(),
         };
         let sql = format!(
-            "SELECT {shown} FROM (SELECT {shown}, row_number() OVER ({partition}ORDER BY {order}) AS \
-             rank FROM ({inner}) {name}) {name} WHERE rank <= {count}",
+            "SELECT {shown} FROM (SELECT {shown}, row_number() OVER ({partition}ORDER BY {order}) \
+             AS rank FROM ({inner}) {name}) {name} WHERE rank <= {count}",
             shown = columns.join(", "),
             order = order.join(", "),
             inner = inner.sql,

@@ -4,6 +4,8 @@
 //! * [`weir`] — a server under test, on its own data and port
 //! * [`postgres`] — the oracle, likewise
 
+#![allow(dead_code)] // Each test binary uses a part.
+
 pub mod postgres;
 pub mod weir;
 pub mod wire;

@@ -74,7 +74,8 @@ macro_rules! comparisons {
             OperatorDef::infix($left, ">=", $right, $ge_oid),
         )*];
     };
-    (@ $name:literal, $oid:literal, $l:ident, $r:ident, $order:ident, $stable:literal, $is:ident) => {
+    (@ $name:literal, $oid:literal, $l:ident, $r:ident, $order:ident, $stable:literal,
+     $is:ident) => {
         volatility(
             FuncDef::new($oid, $name, &[$l, $r], Bool, |args, cx| {
                 Ok(Datum::Bool($order(args[0], args[1], &cx.settings.time_zone).$is()))

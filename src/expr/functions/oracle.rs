@@ -1,8 +1,8 @@
 //! Functions, operators and casts against PostgreSQL's own answers.
 //!
 //! A line of `postgresql.tsv` or a file in `answers/` is a call with typed arguments, and after
-//! `=>` the type and text of the answer, or `!` and the error; ␤ and ␉ stand for the characters. Resolution is checked with it: arguments have their types,
-//! nothing more.
+//! `=>` the type and text of the answer, or `!` and the error; ␤ and ␉ stand for the
+//! characters. Resolution is checked with it: arguments have their types, nothing more.
 
 use bumpalo::Bump;
 

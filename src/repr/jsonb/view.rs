@@ -4,8 +4,8 @@
 //! and a string as its UTF-8, both to the end of the slice. An array goes on with its length, the
 //! end of each element counted from the end of this table, and the elements; an object with its
 //! length, the ends of each name and value in turn, then names and values. Lengths and ends are
-//! one, two or four bytes each, as bits 4 and 5 of the first byte say: the least that holds both the
-//! count and the size of what follows. A document has one encoding, numbers' scales apart.
+//! one, two or four bytes each, as bits 4 and 5 of the first byte say: the least that holds both
+//! the count and the size of what follows. A document has one encoding, numbers' scales apart.
 
 use crate::repr::numeric::NumericRef;
 

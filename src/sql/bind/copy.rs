@@ -166,35 +166,30 @@ fn copy_options(
     }
     let format = given.format.unwrap_or(CopyFormat::Text);
     let csv = format == CopyFormat::Csv;
-    let only_csv = [
-        (given.quote.is_some(), "quote"),
-        (given.escape.is_some(), "escape"),
-        (given.force_quote.is_some(), "force quote"),
-        (!given.force_not_null.is_empty(), "force not null"),
-        (!given.force_null.is_empty(), "force null"),
-    ];
-    if let (false, Some((_, what))) = (csv, only_csv.iter().find(|(is, _)| *is)) {
-        return Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            format!("COPY {what} available only in CSV mode"),
-        ));
-    }
-    if format == CopyFormat::Binary {
-        let refused = [
-            (given.delimiter.is_some(), "DELIMITER"),
-            (given.null.is_some(), "NULL"),
-            (given.header, "HEADER"),
-        ];
-        if let Some((_, what)) = refused.iter().find(|(is, _)| *is) {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                format!("cannot specify {what} in BINARY mode"),
-            ));
-        }
-    }
+    given.check_format(format)?;
     let quote = one_byte(given.quote.unwrap_or('"'), "quote")?;
     let delimiter = one_byte(given.delimiter.unwrap_or(if csv { ',' } else { '\t' }), "delimiter")?;
     let null = given.null.unwrap_or_else(|| if csv { String::new() } else { "\\N".into() });
+    check_spellings(csv, quote, delimiter, &null)?;
+    let named = |columns: &[ast::Ident]| match columns {
+        [] => Ok(vec![]),
+        columns => positions("the result", desc, columns),
+    };
+    Ok(CopyOptions {
+        format,
+        delimiter,
+        null,
+        header: if given.header { CopyHeader::Names } else { CopyHeader::None },
+        quote,
+        escape: given.escape.map_or(Ok(quote), |c| one_byte(c, "escape"))?,
+        force_quote: given.force_quote.as_deref().map(named).transpose()?,
+        force_not_null: named(&given.force_not_null)?,
+        force_null: named(&given.force_null)?,
+    })
+}
+
+/// The spellings of NULL, the delimiter and the quote must not be mistaken for each other.
+fn check_spellings(csv: bool, quote: u8, delimiter: u8, null: &str) -> Result<()> {
     if null.contains(['\n', '\r']) {
         return Err(Error::new(
             SqlState::INVALID_PARAMETER_VALUE,
@@ -213,21 +208,7 @@ fn copy_options(
             "COPY delimiter and quote must be different",
         ));
     }
-    let named = |columns: &[ast::Ident]| match columns {
-        [] => Ok(vec![]),
-        columns => positions("the result", desc, columns),
-    };
-    Ok(CopyOptions {
-        format,
-        delimiter,
-        null,
-        header: if given.header { CopyHeader::Names } else { CopyHeader::None },
-        quote,
-        escape: given.escape.map_or(Ok(quote), |c| one_byte(c, "escape"))?,
-        force_quote: given.force_quote.as_deref().map(named).transpose()?,
-        force_not_null: named(&given.force_not_null)?,
-        force_null: named(&given.force_null)?,
-    })
+    Ok(())
 }
 
 fn one_byte(c: char, what: &str) -> Result<u8> {
@@ -241,6 +222,37 @@ fn one_byte(c: char, what: &str) -> Result<u8> {
 }
 
 impl Given {
+    /// Options that the format does not have.
+    fn check_format(&self, format: CopyFormat) -> Result<()> {
+        let only_csv = [
+            (self.quote.is_some(), "quote"),
+            (self.escape.is_some(), "escape"),
+            (self.force_quote.is_some(), "force quote"),
+            (!self.force_not_null.is_empty(), "force not null"),
+            (!self.force_null.is_empty(), "force null"),
+        ];
+        let found = only_csv.iter().find(|(is, _)| *is && format != CopyFormat::Csv);
+        if let Some((_, what)) = found {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("COPY {what} available only in CSV mode"),
+            ));
+        }
+        let not_binary = [
+            (self.delimiter.is_some(), "DELIMITER"),
+            (self.null.is_some(), "NULL"),
+            (self.header, "HEADER"),
+        ];
+        let found = not_binary.iter().find(|(is, _)| *is && format == CopyFormat::Binary);
+        match found {
+            None => Ok(()),
+            Some((_, what)) => Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("cannot specify {what} in BINARY mode"),
+            )),
+        }
+    }
+
     fn take(&mut self, option: &ast::CopyOption) -> Result<()> {
         match option {
             ast::CopyOption::Format(format) => {

@@ -146,20 +146,9 @@ impl Binder<'_, '_> {
                     generation_expr: None,
                     ..
                 } => {
-                    let integer =
-                        matches!(ty.scalar, ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8);
-                    if !integer {
-                        return Err(Error::new(
-                            SqlState::INVALID_PARAMETER_VALUE,
-                            "identity column type must be smallint, integer, or bigint",
-                        ));
-                    }
                     let given = sequence_options.as_deref().unwrap_or_default();
-                    sequence = Some(NewSequence {
-                        always: matches!(generated, ast::GeneratedAs::Always),
-                        identity: true,
-                        options: self.sequence_options(ty.scalar, given)?,
-                    });
+                    let always = matches!(generated, ast::GeneratedAs::Always);
+                    sequence = Some(self.identity(ty.scalar, always, given)?);
                     ty.nullable = false;
                 }
                 other => {
@@ -171,18 +160,7 @@ impl Binder<'_, '_> {
                 }
             }
         }
-        if let Some(nullable) = null {
-            if nullable && !ty.nullable {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!(
-                        "conflicting NULL/NOT NULL declarations for column \"{column_name}\" of \
-                         table \"{table}\""
-                    ),
-                ));
-            }
-            ty.nullable = nullable;
-        }
+        check_null(null, &mut ty, &column_name, table)?;
         if default.is_some() && sequence.is_some() {
             let kind = if serial.is_some() { "default" } else { "identity and default" };
             return Err(Error::new(
@@ -194,6 +172,23 @@ impl Binder<'_, '_> {
             ));
         }
         Ok(NewColumn { name: column_name, ty, default, sequence })
+    }
+
+    /// The sequence of an identity column.
+    fn identity(
+        &self,
+        scalar: ScalarType,
+        always: bool,
+        given: &[ast::SequenceOptions],
+    ) -> Result<NewSequence> {
+        if !matches!(scalar, ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                "identity column type must be smallint, integer, or bigint",
+            ));
+        }
+        let options = self.sequence_options(scalar, given)?;
+        Ok(NewSequence { always, identity: true, options })
     }
 
     /// CREATE SCHEMA.
@@ -469,6 +464,22 @@ impl SequenceOptions {
         };
         SequenceOptions { start: 1, increment: 1, min: 1, max, cycle: false }
     }
+}
+
+/// NULL and NOT NULL, as they were written.
+fn check_null(null: Option<bool>, ty: &mut ColumnType, column: &str, table: &str) -> Result<()> {
+    let Some(nullable) = null else { return Ok(()) };
+    if nullable && !ty.nullable {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!(
+                "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \
+                 \"{table}\""
+            ),
+        ));
+    }
+    ty.nullable = nullable;
+    Ok(())
 }
 
 fn serial_type(ty: &ast::DataType) -> Option<ScalarType> {

@@ -1,5 +1,5 @@
-//! Views: plain ones inlined (the stored text is bound in the place of the name), and the check that
-//! a text will mean the same when it is bound again.
+//! Views: plain ones inlined (the stored text is bound in the place of the name), and the check
+//! that a text will mean the same when it is bound again.
 
 use std::sync::Arc;
 
