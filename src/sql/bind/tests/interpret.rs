@@ -52,40 +52,28 @@ impl Interpreter {
                 return self.rows(body);
             }
             Relation::Project { input, outputs } => {
-                let exprs: Vec<Expr> = outputs.iter().map(|&c| Expr::Column(c)).collect();
-                self.each(input, |datums, cx| {
-                    let mut row = vec![];
-                    for expr in &exprs {
-                        row.push(expr.eval(datums, cx)?);
-                    }
+                out = self.each(input, |datums, _| {
+                    let row: Vec<Datum<'_>> = outputs.iter().map(|&c| datums[c]).collect();
                     Ok(Some(pack(&row)))
-                })?
-                .into_iter()
-                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+                })?;
             }
             Relation::Map { input, exprs } => {
-                self.each(input, |datums, cx| {
+                out = self.each(input, |datums, cx| {
                     let mut row = datums.to_vec();
                     for expr in exprs {
-                        // The row outlives this step in the arena's lifetime only.
-                        let value = expr.clone();
-                        let value = cx.arena.alloc(value).eval(&row, cx)?;
-                        row.push(value);
+                        // The value lives as long as the arena, so what it is computed from must.
+                        row.push(cx.arena.alloc(expr.clone()).eval(&row, cx)?);
                     }
                     Ok(Some(pack(&row)))
-                })?
-                .into_iter()
-                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+                })?;
             }
             Relation::Filter { input, predicates } => {
                 let all = Expr::And(predicates.clone());
-                self.each(input, |datums, cx| {
+                out = self.each(input, |datums, cx| {
                     let all = cx.arena.alloc(all.clone());
                     let keep = matches!(all.eval(datums, cx)?, Datum::Bool(true));
                     Ok(keep.then(|| pack(datums)))
-                })?
-                .into_iter()
-                .for_each(|(row, diff)| *out.entry(row).or_default() += diff);
+                })?;
             }
             Relation::Join { inputs, equivalences } => {
                 let columns = relation.typ().columns;
@@ -168,10 +156,10 @@ impl Interpreter {
         &mut self,
         input: &Relation,
         f: impl for<'x> Fn(&[Datum<'x>], &EvalContext<'x>) -> Result<Option<Row>, EvalError>,
-    ) -> Result<Vec<(Row, i64)>, EvalError> {
+    ) -> Result<Rows, EvalError> {
         let types = input.typ().scalars();
         let rows = self.rows(input)?;
-        let mut out = vec![];
+        let mut out = Rows::new();
         for (row, diff) in rows {
             let arena = Bump::new();
             let cx = EvalContext { arena: &arena, settings: &self.settings };
@@ -179,7 +167,7 @@ impl Interpreter {
             let mut datums = vec![];
             decode_values(&types, bytes, &mut datums);
             if let Some(row) = f(&datums, &cx)? {
-                out.push((row, diff));
+                *out.entry(row).or_default() += diff;
             }
         }
         Ok(out)
