@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | exit 0 | stopped when asked | ends as well |
 //! | exit 1 | cannot start (locked, damaged or too new data; an address in use) | ends as well |
-//! | exit 70 | the log failed: what is on the disk is unknown | starts another one, which recovers |
+//! | exit 70 | the log failed: what is on the disk is unknown | starts another one, to recover |
 //! | a signal, anything else | crashed | starts another one |
 
 /// Stopped when asked.

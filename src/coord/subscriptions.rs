@@ -157,7 +157,6 @@ impl Coordinator {
     /// Sends what is complete everywhere and may leave.
     pub(super) fn release_changes(&mut self, reader: ReaderId) {
         let released = self.gate.released();
-        let several = self.workers.count() > 1;
         let Some(subscription) = self.subscription(reader) else { return };
         let complete = subscription.uppers.iter().flatten().min().copied();
         let through = complete.map_or(released, |upper| upper.saturating_sub(1).min(released));
@@ -168,7 +167,7 @@ impl Coordinator {
             let _ = subscription.out.send(Err(error));
             return self.end_reader(reader);
         }
-        let mut ready = subscription.take_through(through, several);
+        let mut ready = subscription.take_through(through);
         if !ready.is_empty() {
             ready.shrink_to_fit();
             let _ = subscription.out.send(Ok(ChangeEvent::Changes(ready)));
@@ -190,8 +189,9 @@ impl Coordinator {
 }
 
 impl Subscription {
-    /// Takes the changes up to a time, in order, consolidated across workers.
-    fn take_through(&mut self, through: Timestamp, several: bool) -> Vec<(Timestamp, Row, Diff)> {
+    /// Takes the changes up to a time, in order. Each row's are one worker's, which has
+    /// consolidated them.
+    fn take_through(&mut self, through: Timestamp) -> Vec<(Timestamp, Row, Diff)> {
         let all = self.waiting.iter().all(|(time, _, _)| *time <= through);
         let mut ready = if all {
             std::mem::take(&mut self.waiting)
@@ -201,16 +201,8 @@ impl Subscription {
             self.waiting = rest;
             ready
         };
-        if several {
+        if self.uppers.len() > 1 {
             ready.sort_unstable();
-            ready.dedup_by(|next, kept| {
-                let same = next.0 == kept.0 && next.1 == kept.1;
-                if same {
-                    kept.2 += next.2;
-                }
-                same
-            });
-            ready.retain(|change| change.2 != 0);
         }
         ready
     }

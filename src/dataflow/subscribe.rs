@@ -15,11 +15,11 @@ use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::frontier::MutableAntichain;
 
-use super::arrangement::Rows;
+use super::arrangement::{Rows, route};
 use super::emit::encoded_bytes;
 use crate::repr::{Diff, Row, Timestamp};
 
@@ -107,8 +107,11 @@ pub fn subscribe<'s>(
     }));
     let subscription = Subscription(Rc::clone(&buffer));
     let mut builder = OperatorBuilder::new(name.to_owned(), oks.inner.scope());
-    let mut ok_input = builder.new_input(oks.inner, Pipeline);
-    let mut err_input = builder.new_input(errs.inner, Pipeline);
+    // A row may come to be on one worker and be taken back on another: all that concerns a row
+    // meets on one.
+    let by_row = || Exchange::new(|update: &(Row, Timestamp, Diff)| route(update.0.bytes()));
+    let mut ok_input = builder.new_input(oks.inner, by_row());
+    let mut err_input = builder.new_input(errs.inner, by_row());
     builder.build(move |_capabilities| {
         move |frontiers| {
             let mut buffer = buffer.borrow_mut();

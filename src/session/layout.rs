@@ -46,6 +46,8 @@ impl<'l> RowEncoder<'l> {
 /// Decodes rows of one layout.
 pub(super) struct RowDecoder<'l> {
     layout: &'l Arrangement,
+    /// Of the key's parts up to the last that is read back from it.
+    key_types: Vec<ScalarType>,
     value_types: Vec<ScalarType>,
 }
 
@@ -53,16 +55,18 @@ impl<'l> RowDecoder<'l> {
     /// A decoder for a layout.
     pub(super) fn new(layout: &'l Arrangement) -> RowDecoder<'l> {
         let value_types = layout.value.iter().map(|column| layout.types[*column]).collect();
-        RowDecoder { layout, value_types }
+        let parts = layout.columns.iter().map(|column| match column {
+            Source::Key(part) => part + 1,
+            Source::Value(_) => 0,
+        });
+        let key_types = layout.key_types[..parts.max().unwrap_or(0)].to_vec();
+        RowDecoder { layout, key_types, value_types }
     }
 
     /// All columns of the relation.
     pub(super) fn decode<'a>(&self, key: &'a Row, value: &'a Row) -> Vec<Datum<'a>> {
-        let uses_key = self.layout.columns.iter().any(|c| matches!(c, Source::Key(_)));
         let mut parts = Vec::new();
-        if uses_key {
-            decode_key(self.layout.mode, &self.layout.key_types, key.bytes(), &mut parts);
-        }
+        decode_key(self.layout.mode, &self.key_types, key.bytes(), &mut parts);
         let first = parts.len();
         decode_values(&self.value_types, value.bytes(), &mut parts);
         let find = |source: &Source| match *source {

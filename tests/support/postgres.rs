@@ -52,7 +52,9 @@ impl Postgres {
         };
         let data = folder.path().join("data");
         let made = command("initdb")
-            .args(["--auth=trust", "--username=weir", "--encoding=UTF8", "--locale=C"])
+            .args(["--auth=trust", "--username=weir", "--encoding=UTF8"])
+            // The order of code points, and Unicode's letters: what Weir has.
+            .args(["--locale=C.UTF-8", "--lc-collate=C"])
             .args(["--no-sync", "-D"])
             .arg(&data)
             .output()
