@@ -116,6 +116,8 @@ pub fn utf8(bytes: &[u8]) -> Result<&str> {
     };
     match std::str::from_utf8(bytes) {
         Ok(text) => checked_text(text),
+        // The first fault counts.
+        Err(e) if bytes[..e.valid_up_to()].contains(&0) => Err(fault(&[0])),
         Err(e) => {
             let rest = &bytes[e.valid_up_to()..];
             // PostgreSQL shows as many bytes as the first one promises.

@@ -82,6 +82,11 @@ impl LineScanner {
         }
     }
 
+    /// How far the line is scanned: after an error, up to what is wrong.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     /// Newlines within quotes since this was last asked. As in PostgreSQL, only those count that
     /// look like the ends of lines known so far.
     pub fn take_newlines(&mut self) -> u64 {

@@ -11,9 +11,13 @@
 //! escapes; nothing is allocated for a field or a row but the row itself.
 
 pub mod binary;
+#[cfg(test)]
+mod cases;
 pub mod fields;
 pub mod line;
 pub mod reader;
+#[cfg(test)]
+mod roundtrip;
 pub mod writer;
 
 pub use reader::CopyReader;

@@ -203,24 +203,31 @@ impl CopyReader {
         let scan = self.scanner.scan(rest, self.finished);
         let length = rest.len();
         self.place.number += self.scanner.take_newlines();
-        match scan.map_err(|error| error.with_context(self.context()))? {
-            Scan::More if length > ROW_BYTES => {
-                let detail = format!("Cannot enlarge string buffer containing {length} bytes.");
-                Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory")
-                    .with_detail(detail)
-                    .with_context(self.context()))
-            }
-            Scan::More => Ok(Found::More),
-            Scan::Line { end, next, last } => {
-                let line = self.start..self.start + end;
-                self.start += next;
+        match scan {
+            Ok(Scan::More) if length > ROW_BYTES => Err(too_long(length)),
+            Ok(Scan::More) => Ok(Found::More),
+            Ok(Scan::Line { end, next, last }) => {
                 self.place.open = false;
                 self.ended = last;
-                let utf8 = utf8(&self.buffer[line.clone()]).map(|_| ());
-                utf8.map_err(|error| error.with_context(self.context()))?;
-                self.place.line = Some(line);
-                Ok(if last && end == 0 { Found::End } else { Found::Line })
+                self.check_utf8(end).map(|()| {
+                    self.place.line = Some(self.start..self.start + end);
+                    self.start += next;
+                    if last && end == 0 { Found::End } else { Found::Line }
+                })
             }
+            // Bytes that are no text come before what is wrong with the text.
+            Err(error) => self.check_utf8(self.scanner.position()).and(Err(error)),
+        }
+        .map_err(|error| error.with_context(self.context()))
+    }
+
+    /// Checks that bytes of the buffer are text.
+    fn check_utf8(&self, length: usize) -> Result<()> {
+        let rest = &self.buffer[self.start..];
+        match utf8(&rest[..length]) {
+            Ok(_) => Ok(()),
+            // The error shows bytes behind the line, too.
+            Err(error) => utf8(rest).and(Err(error)),
         }
     }
 
@@ -325,9 +332,7 @@ impl CopyReader {
         let mut work = std::mem::take(&mut self.work);
         let found = binary::tuple(data, self.finished, self.columns.len(), &mut work.spans);
         let row = match found {
-            Ok(Tuple::More) if length > 2 * ROW_BYTES => {
-                Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory"))
-            }
+            Ok(Tuple::More) if length > 2 * ROW_BYTES => Err(too_long(length)),
             Ok(Tuple::More | Tuple::End) => Ok(None),
             Ok(Tuple::Broken(message)) => self.convert_tuple(message, &mut work).map(Some),
             Ok(Tuple::Whole(length)) => {
@@ -377,6 +382,11 @@ impl Column {
     }
 }
 
+fn too_long(length: usize) -> Error {
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory")
+        .with_detail(format!("Cannot enlarge string buffer containing {length} bytes."))
+}
+
 /// As much of a value as an error shows.
 fn shown(text: &str) -> String {
     match text.len() <= SHOWN_BYTES {
@@ -411,30 +421,33 @@ pub(in crate::session::copy) mod tests {
     /// Reads `data` in pieces; rows and an error as text.
     pub fn read(
         options: &CopyOptions,
-        types: &[ScalarType],
+        types: &[ColumnType],
         data: &[u8],
         piece: usize,
     ) -> Vec<String> {
         let columns = types.iter().enumerate();
         let columns = columns.map(|(at, ty)| {
             let name = char::from(b'a' + at as u8).to_string();
-            (name, ColumnType::nullable(*ty))
+            (name, *ty)
         });
+        let scalars: Vec<_> = types.iter().map(|ty| ty.scalar).collect();
         let settings = FormatSettings::default();
         let mut reader = CopyReader::new(options, columns.collect(), "t", &settings).unwrap();
         let mut out = Vec::new();
         let mut pieces = data.chunks(piece);
         loop {
             match reader.next() {
-                Ok(Some(row)) => out.push(print(types, &row)),
+                Ok(Some(row)) => out.push(print(&scalars, &row)),
                 Ok(None) => match pieces.next() {
                     Some(piece) => reader.push(piece),
                     None if reader.finished => return out,
                     None => reader.finish(),
                 },
                 Err(error) => {
-                    let context = error.context.unwrap_or_default();
-                    out.push(format!("{} {} [{context}]", error.code, error.message));
+                    let Error { code, message, hint, context, .. } = error;
+                    let context = context.unwrap_or_default();
+                    let hint = hint.map(|hint| format!(" hint {hint}")).unwrap_or_default();
+                    out.push(format!("{code} {message} [{context}]{hint}"));
                     return out;
                 }
             }
@@ -455,7 +468,7 @@ pub(in crate::session::copy) mod tests {
 
     #[test]
     fn lines_become_rows() {
-        let types = [ScalarType::Int4, ScalarType::Text];
+        let types = [ScalarType::Int4, ScalarType::Text].map(ColumnType::nullable);
         let text = options(CopyFormat::Text);
         let expected = ["<1> <a\tb\\N>", "NULL NULL", "<3> <\u{e9}A>"];
         let data = b"1\ta\\tb\\\\N\n\\N\t\\N\n3\t\\303\\251\\x41\n\\.\nignored";

@@ -1,0 +1,153 @@
+//! What is written in a format is read back the same, whatever the values and the options.
+
+use bumpalo::Bump;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::plan::statement::{CopyFormat, CopyHeader, CopyOptions};
+use crate::repr::settings::FormatSettings;
+use crate::repr::text::parse_text;
+use crate::repr::value::pack;
+use crate::repr::{ColumnType, Datum, Row, ScalarType};
+use crate::session::copy::reader::tests::options;
+use crate::session::copy::{CopyReader, CopyWriter};
+
+/// Pieces of texts that formats find hard.
+const PIECES: &[&str] = &[
+    "a",
+    "é",
+    "\u{1f600}",
+    "\\",
+    "\\.",
+    "\\N",
+    "N",
+    "\"",
+    "'",
+    ",",
+    "\t",
+    "\n",
+    "\r",
+    "\r\n",
+    "|",
+    "\u{1}",
+    "\u{b}",
+    "\u{c}",
+    "\u{8}",
+    " ",
+    "\\x41",
+    "\\101",
+    "\"\"",
+    "\n\\.\n",
+];
+
+fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
+    let samples: &[&str] = match ty {
+        ScalarType::Bool => &["t", "f"],
+        ScalarType::Int2 => &["0", "-32768", "32767"],
+        ScalarType::Int4 => &["0", "-2147483648", "17"],
+        ScalarType::Int8 => &["-9223372036854775808", "9223372036854775807"],
+        ScalarType::Float4 => &["0.1", "-0", "NaN", "Infinity", "1e-30"],
+        ScalarType::Float8 => &["0.1", "-0", "-Infinity", "1e300", "5e-324"],
+        ScalarType::Numeric => &["0.00", "-1.50", "NaN", "123456789012345678901234567890.1"],
+        ScalarType::Date => &["2000-01-01", "infinity", "0044-03-15 BC", "9999-12-31"],
+        ScalarType::Time => &["00:00", "24:00", "12:34:56.789012"],
+        ScalarType::Timestamp => &["2000-01-01", "-infinity", "1969-12-31 23:59:59.999999"],
+        ScalarType::TimestampTz => &["2000-01-01 00:00+00", "infinity", "2020-02-29 01:02:03+05"],
+        ScalarType::Interval => &["0", "1 year -2 days 03:04:05.6", "-1 mon"],
+        ScalarType::Uuid => &["00000000-0000-0000-0000-00000000abcd"],
+        ScalarType::Jsonb => &["null", "{\"a\\n\": [1.0, \"\\\\\"], \"\": {}}", "\"\\t,\\\"\""],
+        ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
+        ScalarType::Oid => &["0", "4294967295"],
+        ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
+            let count = random.random_range(0..5);
+            return (0..count).map(|_| *PIECES.choose(random).unwrap()).collect();
+        }
+    };
+    (*samples.choose(random).unwrap()).to_owned()
+}
+
+fn random_options(random: &mut StdRng, columns: usize) -> CopyOptions {
+    let format = *[CopyFormat::Text, CopyFormat::Csv, CopyFormat::Binary].choose(random).unwrap();
+    let mut chosen = options(format);
+    if format == CopyFormat::Binary {
+        return chosen;
+    }
+    chosen.header =
+        *[CopyHeader::None, CopyHeader::Names, CopyHeader::Match].choose(random).unwrap();
+    if format == CopyFormat::Csv {
+        chosen.delimiter = *b",\t|;".choose(random).unwrap();
+        chosen.quote = *b"\"'".choose(random).unwrap();
+        chosen.escape = if random.random_bool(0.5) { chosen.quote } else { b'\\' };
+        chosen.null = (*["", "N", "\\N"].choose(random).unwrap()).to_owned();
+        if random.random_bool(0.3) {
+            chosen.force_quote = Some(vec![random.random_range(0..columns)]);
+        }
+    } else {
+        chosen.delimiter = *b",\t|;".choose(random).unwrap();
+    }
+    chosen
+}
+
+fn read_back(
+    options: &CopyOptions,
+    columns: Vec<(String, ColumnType)>,
+    bytes: &[u8],
+    random: &mut StdRng,
+) -> Vec<Row> {
+    let settings = FormatSettings::default();
+    let mut reader = CopyReader::new(options, columns, "t", &settings).unwrap();
+    let mut rows = Vec::new();
+    let mut rest = bytes;
+    loop {
+        while let Some(row) = reader.next().unwrap() {
+            rows.push(row);
+        }
+        if rest.is_empty() {
+            break;
+        }
+        let (piece, after) = rest.split_at(random.random_range(1..=rest.len()));
+        reader.push(piece);
+        rest = after;
+    }
+    reader.finish();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    rows
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut random = StdRng::seed_from_u64(15);
+    let settings = FormatSettings::default();
+    for round in 0..400 {
+        let arena = Bump::new();
+        let width = random.random_range(1..6);
+        let types: Vec<_> =
+            (0..width).map(|_| *ScalarType::ALL.choose(&mut random).unwrap()).collect();
+        let names = types.iter().enumerate();
+        let columns: Vec<_> =
+            names.map(|(at, ty)| (format!("c\t{at}"), ColumnType::nullable(*ty))).collect();
+        let options = random_options(&mut random, width);
+        let mut writer = CopyWriter::new(&options, columns.clone(), &settings);
+        let (mut bytes, mut rows) = (Vec::new(), Vec::new());
+        writer.header(&mut bytes);
+        for _ in 0..random.random_range(0..6) {
+            let mut datums = Vec::new();
+            for ty in &types {
+                let text = arena.alloc_str(&text_of(*ty, &mut random));
+                datums.push(match random.random_bool(0.2) {
+                    true => Datum::Null,
+                    false => parse_text(*ty, -1, text, &settings, &arena).unwrap(),
+                });
+            }
+            writer.row(&datums, &mut bytes);
+            rows.push(pack(&datums));
+        }
+        writer.trailer(&mut bytes);
+        let back = read_back(&options, columns, &bytes, &mut random);
+        let shown = String::from_utf8_lossy(&bytes);
+        assert_eq!(back, rows, "round {round} {types:?} {options:?}\n{shown}");
+    }
+}
