@@ -4,7 +4,8 @@
 //! subscribes. Where psql or psycopg is not installed its test says so and passes, but not under
 //! CI. `WEIR_TEST_PYTHON` names a python that has psycopg.
 
-#[allow(dead_code)]
+#![allow(clippy::unwrap_used)] // A test fails by a panic.
+
 mod support;
 #[path = "clients/tokio.rs"]
 mod tokio_client;

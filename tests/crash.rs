@@ -9,6 +9,8 @@
 //!
 //! `WEIR_KILLS` sets how often (CI: 12), `WEIR_SEED` the moments.
 
+#![allow(clippy::unwrap_used)] // A test fails by a panic.
+
 mod support;
 
 use std::collections::BTreeMap;

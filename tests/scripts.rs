@@ -23,11 +23,12 @@
 //! Times in nanoseconds print as `t1`, `t2` in order of appearance; `:t1` in SQL is that time.
 //! `# comments` stand before a block.
 
+#![allow(clippy::unwrap_used)] // A test fails by a panic.
+
 #[path = "scripts/player.rs"]
 mod player;
 #[path = "scripts/script.rs"]
 mod script;
-#[allow(dead_code)]
 mod support;
 
 use std::fs;

@@ -11,9 +11,10 @@
 //! A row is its values with ` | ` between them; `NULL` is null, `(empty)` the empty text. Each
 //! column's type is one letter, see [`LETTERS`]. An error is its SQLSTATE and message.
 
+#![allow(clippy::unwrap_used)] // A test fails by a panic.
+
 #[path = "sqllogictest/in_process.rs"]
 mod in_process;
-#[allow(dead_code)]
 mod support;
 
 use std::fmt;

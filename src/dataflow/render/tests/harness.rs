@@ -188,7 +188,8 @@ impl<'w> Site<'w> {
 
     fn write(&mut self, changes: &[Change], time: Timestamp) {
         let (index, peers) = (self.worker.index(), self.worker.peers());
-        let mut here: BTreeMap<usize, Vec<((Row, Row), Diff)>> = BTreeMap::new();
+        type Arranged = Vec<((Row, Row), Diff)>;
+        let mut here: BTreeMap<usize, Arranged> = BTreeMap::new();
         for (i, (table, row, diff)) in changes.iter().enumerate() {
             let here = here.entry(*table).or_default();
             if i % peers == index {
