@@ -75,7 +75,7 @@ pub fn check(source: &Source, faults: &mut Faults<'_>) {
         let own = target == module || target == "error" || row.contains(&"*");
         let open = |entry: &&str| path == **entry || path.starts_with(&format!("{entry}::"));
         let floor = FLOORS.iter().any(|(name, _)| *name == target);
-        if floor && !own && !row.iter().any(|entry| open(entry)) {
+        if floor && !own && !row.iter().any(open) {
             faults.add("floor", source.line_of(offset), format!("{module} names crate::{path}"));
         }
     }

@@ -1,7 +1,7 @@
 //! From a physical plan to a running dataflow: one operator a file, one walk over the plan.
 //!
-//! [`build`] is the walk. Rows are read, filtered and shaped by closures ([`rows`], [`mfp`]) inside
-//! few operators that are compiled once: a scan, a join, a [`transform`], and the frame of all that
+//! [`mod@build`] is the walk. Rows are read, filtered and shaped by closures ([`rows`], [`mfp`])
+//! inside few operators that are compiled once: a scan, a join, a [`transform`], and the frame of all that
 //! answers per key ([`group`], and over sorted groups [`window`]). Aggregates that can be added up
 //! live in the difference ([`accum`]).
 //!

@@ -1,7 +1,7 @@
 //! The formats of COPY: text, CSV and binary, by PostgreSQL 15's rules.
 //!
 //! * [`reader`] — bytes in arbitrary pieces in, rows out
-//! * [`line`] — where a line of text or CSV ends
+//! * [`mod@line`] — where a line of text or CSV ends
 //! * [`fields`] — a line's fields, with quotes and escapes resolved
 //! * [`binary`] — the tuples of the binary format
 //! * [`writer`] — rows in, bytes out

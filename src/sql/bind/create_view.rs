@@ -1,4 +1,4 @@
-//! CREATE [MATERIALIZED] VIEW.
+//! `CREATE [MATERIALIZED] VIEW`.
 
 use sqlparser::ast;
 
