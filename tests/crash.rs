@@ -280,3 +280,30 @@ fn finish_watchers(weir: &Weir, seen: &[Arc<Mutex<Seen>>]) {
         assert_eq!(seen.faults, Vec::<String>::new());
     }
 }
+
+/// History is given up as time goes on; the newest content is not history, however old it is.
+#[test]
+fn idle_content_stays_readable() {
+    let weir = Weir::start_with(1, &["--retain-history", "100ms"]);
+    let mut client = weir.client();
+    client
+        .query(
+            "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1);
+             CREATE MATERIALIZED VIEW n AS SELECT count(*) FROM t",
+        )
+        .unwrap();
+    let mut early = weir.client();
+    early.run("BEGIN");
+    let first = early.run("SELECT id FROM t").rows("the snapshot");
+    // Two ticks of the coordinator.
+    std::thread::sleep(Duration::from_millis(2500));
+    for sql in ["SELECT id FROM t", "SELECT * FROM n", "SELECT count(*) FROM t, n"] {
+        assert_eq!(client.run(sql).rows(sql), first, "{sql}");
+    }
+    client.run("INSERT INTO t VALUES (2)");
+    std::thread::sleep(Duration::from_millis(2500));
+    let held = "SELECT id FROM t";
+    assert_eq!(early.run(held).rows(held), first, "a snapshot is held by its transaction");
+    let gone = client.run("SELECT * FROM t AS OF 1000").error.expect("long ago");
+    assert_eq!(gone.code(), "22023");
+}

@@ -320,7 +320,9 @@ impl Coordinator {
         if now < self.keep_until {
             return;
         }
-        let held = self.holds.values().min().copied().unwrap_or(Timestamp::MAX);
+        // The newest durable content is what everybody reads, however long ago it was written.
+        let newest = self.gate.durable();
+        let held = self.holds.values().min().map_or(newest, |held| newest.min(*held));
         let mut oldest = now.saturating_sub(self.retain).min(held);
         for (id, object) in self.objects.iter_mut() {
             let target = now.saturating_sub(object.retain).min(held);
