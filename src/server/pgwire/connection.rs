@@ -29,8 +29,11 @@ use crate::session::frontend::{CancelToken, Field, Format, Frontend};
 
 /// How long a client may take until its startup packet is there.
 const STARTUP_LIMIT: Duration = Duration::from_secs(60);
-/// How long a client may take to close its side after the last words.
-const LINGER_LIMIT: Duration = Duration::from_secs(1);
+/// How long a client may take to close its side after the last words. One that is in the middle of
+/// a message far too long hears them only when it has sent that.
+const LINGER_LIMIT: Duration = Duration::from_secs(10);
+/// The same, where the server stops, or the client never got a session.
+const SHORT_LINGER_LIMIT: Duration = Duration::from_secs(1);
 
 /// What all connections share.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ pub async fn converse<E: Engine>(mut stream: TcpStream, context: &Context<E>) {
     // What the session holds is given back before the client is waited for.
     drop((session, registration));
     client.farewell(last_words.as_ref()).await;
-    reading.finish().await;
+    reading.finish(&context.stopping).await;
 }
 
 /// Finds out whether a client may have a session, and begins it.
@@ -105,7 +108,7 @@ async fn refuse(mut stream: TcpStream, error: &Error) {
         std::io::Result::Ok(())
     };
     // A client that does not listen misses it.
-    let _ = tokio::time::timeout(LINGER_LIMIT, last).await;
+    let _ = tokio::time::timeout(SHORT_LINGER_LIMIT, last).await;
 }
 
 fn greet(
@@ -129,8 +132,16 @@ struct AbortOnDrop(JoinHandle<()>);
 
 impl AbortOnDrop {
     /// Lets it read until the client has closed its side, but not for long.
-    async fn finish(mut self) {
-        let _ = tokio::time::timeout(LINGER_LIMIT, &mut self.0).await;
+    async fn finish(mut self, stopping: &CancellationToken) {
+        let stopped = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(SHORT_LINGER_LIMIT).await;
+        };
+        tokio::select! {
+            _ = &mut self.0 => {}
+            () = tokio::time::sleep(LINGER_LIMIT) => {}
+            () = stopped => {}
+        }
     }
 }
 

@@ -125,7 +125,7 @@ async fn ended(stream: &OwnedReadHalf) {
 
 /// Reads and forgets until the stream ends.
 async fn drain(mut stream: OwnedReadHalf, cancel: CancelToken) {
-    let mut waste = vec![0; READ_BYTES];
+    let mut waste = vec![0; QUEUE_BYTES / 4];
     while matches!(stream.read(&mut waste).await, Ok(1..)) {}
     cancel.cancel(CancelReason::Disconnected);
 }
