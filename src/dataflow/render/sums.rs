@@ -6,8 +6,9 @@
 //! - integers: 2 is the sum, exact in 128 bits.
 //! - booleans: 2 counts the true ones.
 //! - intervals: 2, 3 and 4 are months, days and microseconds.
-//! - floats: 2, 3 and 4 count NaN, infinity and -infinity; from 5 on a fixed-point number in limbs
-//!   of 64 bits, the lowest of which begins at 2^-1074. The sum is exact, and rounded once.
+//! - floats: 2, 3, 4 and 5 count NaN, infinity, -infinity and -0 (nothing but -0 adds up to -0);
+//!   from 6 on a fixed-point number in limbs of 64 bits, the lowest of which begins at 2^-1074. The
+//!   sum is exact, and rounded once.
 //! - numerics: 1, 2 and 3 count NaN, Infinity and -Infinity; the others by display scale, so that
 //!   a sum has the largest scale of the numbers now present, also after larger ones have left. For
 //!   scale `s`, `4 + 2s` is the count and `5 + 2s` the lowest limb of the sum times 10^s; higher
@@ -48,7 +49,8 @@ const SUM: u64 = 2;
 const FLOAT_NAN: u64 = 2;
 const FLOAT_INFINITY: u64 = 3;
 const FLOAT_NEGATIVE_INFINITY: u64 = 4;
-const FLOAT_LIMBS: u64 = 5;
+const FLOAT_NEGATIVE_ZERO: u64 = 5;
+const FLOAT_LIMBS: u64 = 6;
 
 const NUMERIC_NAN: u64 = 1;
 const NUMERIC_INFINITY: u64 = 2;
@@ -119,6 +121,9 @@ fn contribute_float(value: f64, add: &mut impl FnMut(u64, i128)) {
         return add(if value > 0.0 { FLOAT_INFINITY } else { FLOAT_NEGATIVE_INFINITY }, 1);
     }
     let bits = value.to_bits();
+    if bits == (-0.0f64).to_bits() {
+        return add(FLOAT_NEGATIVE_ZERO, 1);
+    }
     let exponent = (bits >> 52) & 0x7ff;
     let fraction = bits & ((1 << 52) - 1);
     // The value is `mantissa * 2^(position - 1074)`.
@@ -292,6 +297,10 @@ fn float_sum<F: FloatSum>(parts: &[Part], round: fn(&Exact) -> Option<F>) -> Res
     if negative {
         return Ok(F::NEGATIVE_INFINITY);
     }
+    let negative_zeros = part(parts, FLOAT_NEGATIVE_ZERO);
+    if negative_zeros > 0 && negative_zeros == part(parts, COUNT) {
+        return Ok(F::NEGATIVE_ZERO);
+    }
     let mut sum = BigInt::ZERO;
     for (place, n) in parts.iter().filter(|(place, _)| place.part >= FLOAT_LIMBS) {
         sum += BigInt::from(*n) << (64 * (place.part - FLOAT_LIMBS));
@@ -306,18 +315,21 @@ trait FloatSum {
     const NAN: Self;
     const INFINITY: Self;
     const NEGATIVE_INFINITY: Self;
+    const NEGATIVE_ZERO: Self;
 }
 
 impl FloatSum for f32 {
     const NAN: f32 = f32::NAN;
     const INFINITY: f32 = f32::INFINITY;
     const NEGATIVE_INFINITY: f32 = f32::NEG_INFINITY;
+    const NEGATIVE_ZERO: f32 = -0.0;
 }
 
 impl FloatSum for f64 {
     const NAN: f64 = f64::NAN;
     const INFINITY: f64 = f64::INFINITY;
     const NEGATIVE_INFINITY: f64 = f64::NEG_INFINITY;
+    const NEGATIVE_ZERO: f64 = -0.0;
 }
 
 /// An exact number: this many times 2^-1074.

@@ -65,11 +65,13 @@ fn sums_of_floats_are_exact_and_heal() {
 fn floats_round_once_ties_to_even() {
     let sum = reduce(1, AggFunc::Sum(ScalarType::Float8), 2);
     let big = 2f64.powi(53);
-    let cases: [(&[f64], f64); 6] = [
+    let cases: [(&[f64], f64); 8] = [
+        (&[-0.0, -0.0], -0.0),
+        (&[-0.0, 1.5, -1.5], 0.0),
         (&[big, 1.0], big),
         (&[big, 1.0, 2f64.powi(-60)], big + 2.0),
         (&[big, 3.0], big + 4.0),
-        (&[-big, -1.0, -(2f64.powi(-1074))], -big - 2.0),
+        (&[-big, -1.0, -5e-324], -big - 2.0),
         (&[f64::MAX, 2f64.powi(969)], f64::MAX),
         (&[5e-324, 5e-324, f64::MIN_POSITIVE], f64::MIN_POSITIVE + 1e-323),
     ];

@@ -145,6 +145,8 @@ pub fn dataflow(nodes: Vec<Node>) -> Dataflow {
 pub struct Outcome {
     pub oks: Vec<(Timestamp, Row, Diff)>,
     pub errs: Vec<(Timestamp, Row, Diff)>,
+    /// Nothing more will come.
+    ended: bool,
 }
 
 impl Outcome {
@@ -217,10 +219,11 @@ impl<'w> Site<'w> {
 
     /// Steps until the reader has all of a time.
     fn read(&mut self, reader: &Subscription, time: Timestamp, outcome: &mut Outcome) {
-        loop {
+        while !outcome.ended {
             while let Some(batch) = reader.take() {
                 outcome.oks.extend(batch.oks);
                 outcome.errs.extend(batch.errs);
+                outcome.ended = batch.frontier.is_none();
                 if batch.frontier.is_none_or(|frontier| frontier > time) {
                     return;
                 }

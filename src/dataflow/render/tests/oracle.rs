@@ -365,7 +365,7 @@ impl Sum {
 /// Adds up one by one.
 fn sum(ty: ScalarType, datums: &[Datum<'_>]) -> Result<Sum, EvalError> {
     let mut number = Numeric::from_i128(0);
-    let mut float = 0.0;
+    let mut float = -0.0;
     let mut span = Interval::default();
     for datum in datums {
         match *datum {
