@@ -96,6 +96,15 @@ struct Writer {
     space_seen: Option<Instant>,
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let error = Error::internal("the log's thread has panicked");
+            let _ = self.events.send(Event::LogFailed(error));
+        }
+    }
+}
+
 impl Writer {
     fn run(mut self) {
         loop {
