@@ -13,6 +13,7 @@ pub mod fold;
 pub mod func;
 pub mod functions;
 pub mod mfp;
+pub mod number_template;
 pub mod regex;
 pub mod scalar;
 

@@ -34,7 +34,8 @@ pub fn parse_hex(hex: &str) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn parse_escapes(mut rest: &[u8]) -> Option<Vec<u8>> {
+/// Reads the older form: octal digits behind backslashes; none where the text is not it.
+pub fn parse_escapes(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(rest.len());
     while let Some((&c, after)) = rest.split_first() {
         rest = after;

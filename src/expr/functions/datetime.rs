@@ -1,5 +1,7 @@
 //! Functions of dates, times, timestamps and intervals; arithmetic is a family of its own.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use bumpalo::Bump;
 
 use crate::expr::error::EvalError;
@@ -10,6 +12,7 @@ use crate::expr::functions::access::{
 use crate::expr::functions::registry::Family;
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
+use crate::repr::datetime::calendar::{MICROS_PER_SECOND, UNIX_SECONDS_AT_EPOCH};
 use crate::repr::datetime::zone::ZoneName;
 use crate::repr::datetime::{
     Extracted, MadeIn, Template, age, age_in_zone, date_bin, date_to_timestamp, extract_date,
@@ -198,6 +201,13 @@ const FUNCTIONS: &[FuncDef] = &[
         let parts = [0, 1, 2, 3, 4, 5].map(|i| int4(args[i]));
         Ok(Datum::Interval(make_interval(parts, float8(args[6]))?))
     }),
+    FuncDef::new(2649, "clock_timestamp", &[], TimestampTz, |_, _| {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let micros = i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX);
+        Ok(Datum::TimestampTz(micros - UNIX_SECONDS_AT_EPOCH * MICROS_PER_SECOND))
+    })
+    .total()
+    .volatile(),
     FuncDef::new(1158, "to_timestamp", &[Float8], TimestampTz, |args, _| {
         Ok(Datum::TimestampTz(timestamptz_from_epoch(float8(args[0]))?))
     }),

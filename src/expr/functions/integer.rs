@@ -20,7 +20,7 @@ type Answer<'a> = Result<Datum<'a>, EvalError>;
 
 /// "… out of range" for a type.
 #[cold]
-pub(super) fn out_of_range(ty: ScalarType) -> EvalError {
+pub(in crate::expr) fn out_of_range(ty: ScalarType) -> EvalError {
     let message = format!("{} out of range", ty.display_name());
     EvalError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
 }

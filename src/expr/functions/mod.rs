@@ -8,6 +8,7 @@
 pub mod access;
 pub mod aggregates;
 pub mod boolean;
+pub mod bytea;
 pub mod casts;
 pub mod comparison;
 pub mod conversion_calls;
@@ -17,8 +18,12 @@ pub mod datetime_casts;
 pub mod datetime_comparison;
 pub mod datetime_overlaps;
 pub mod degrees;
+pub mod encoding;
 pub mod float;
+pub mod formatting;
 pub mod integer;
+pub mod jsonb;
+pub mod jsonb_build;
 pub mod jsonb_casts;
 pub mod like;
 pub mod math;
@@ -37,6 +42,7 @@ pub mod string_casts;
 pub mod text;
 pub mod text_casts;
 pub mod types;
+pub mod uuid;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};
 pub use registry::{by_oid, functions, operator_of, operators};

@@ -134,3 +134,13 @@ fn answers_about_text_are_postgresqls() {
 fn answers_about_patterns_are_postgresqls() {
     check(include_str!("answers/regexp.tsv"));
 }
+
+#[test]
+fn answers_about_json_and_bytes_are_postgresqls() {
+    check(include_str!("answers/jsonb.tsv"));
+}
+
+#[test]
+fn answers_about_templates_of_numbers_are_postgresqls() {
+    check(include_str!("answers/number_format.tsv"));
+}

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
-    boolean, comparison, conversion_calls, datetime, datetime_arithmetic, datetime_comparison,
-    datetime_overlaps, degrees, float, integer, like, math, numeric, quoting, regexp, slices, text,
+    boolean, bytea, comparison, conversion_calls, datetime, datetime_arithmetic,
+    datetime_comparison, datetime_overlaps, degrees, encoding, float, formatting, integer, jsonb,
+    jsonb_build, like, math, numeric, quoting, regexp, slices, text, uuid,
 };
 
 /// The functions and operators of one file.
@@ -33,6 +34,12 @@ static FAMILIES: &[&Family] = &[
     &quoting::FAMILY,
     &like::FAMILY,
     &regexp::FAMILY,
+    &formatting::FAMILY,
+    &jsonb::FAMILY,
+    &jsonb_build::FAMILY,
+    &uuid::FAMILY,
+    &bytea::FAMILY,
+    &encoding::FAMILY,
     &conversion_calls::FAMILY,
     &datetime::FAMILY,
     &datetime_arithmetic::FAMILY,

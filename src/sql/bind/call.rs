@@ -161,8 +161,17 @@ impl Binder<'_, '_> {
             "coalesce" => self.coalesce(args.to_vec(), position).map(Some),
             "nullif" => self.nullif(args.to_vec(), position).map(Some),
             "greatest" | "least" => self.extreme(name, args.to_vec(), position).map(Some),
+            "age" if args.len() == 1 => self.age_today(&args[0], position),
             _ => Ok(None),
         }
+    }
+
+    /// `age` of one time: up to the midnight before now.
+    fn age_today(&mut self, time: &Bound, position: Option<u32>) -> Result<Option<Typed>> {
+        let Some(today) = self.time_function("current_date", None, position)? else {
+            return Ok(None);
+        };
+        self.function("age", vec![today, time.clone()], position).map(Some)
     }
 
     fn refuse_volatile(&self, call: &Typed, name: &str) -> Result<()> {

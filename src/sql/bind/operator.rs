@@ -65,10 +65,7 @@ impl Binder<'_, '_> {
     ) -> Result<Bound> {
         match op {
             BinaryOperator::And | BinaryOperator::Or => self.junction(left, op, right, cx),
-            BinaryOperator::Overlaps => Err(Error::unsupported(
-                "OVERLAPS",
-                "Compare the ends: a.start < b.end AND b.start < a.end.",
-            )),
+            BinaryOperator::Overlaps => self.overlaps(left, right, cx),
             _ => {
                 let symbol = symbol(op);
                 if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
@@ -80,6 +77,32 @@ impl Binder<'_, '_> {
                     .map_err(|e| e.at(self.operator_position(left, &symbol, right)))
             }
         }
+    }
+
+    /// `(start, end) OVERLAPS (start, end)`; an end may be a length.
+    fn overlaps(
+        &mut self,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let mut ends = vec![];
+        for (side, name) in [(left, "left"), (right, "right")] {
+            let period = match side {
+                ast::Expr::Tuple(period) => period.as_slice(),
+                other => std::slice::from_ref(other),
+            };
+            if period.len() != 2 {
+                let message =
+                    format!("wrong number of parameters on {name} side of OVERLAPS expression");
+                let error = Error::new(SqlState::SYNTAX_ERROR, message);
+                return Err(error.at(self.expr_position(side)));
+            }
+            for end in period {
+                ends.push(self.expr(end, cx)?);
+            }
+        }
+        self.function("overlaps", ends, self.expr_position(left)).map(Bound::from)
     }
 
     /// Where an operator stands between its operands; where the left one begins, if it cannot be
