@@ -117,12 +117,16 @@ impl Binder<'_, '_> {
         match set {
             ast::Set::SingleAssignment { scope, variable, values, .. } => {
                 let local = matches!(scope, Some(ast::ContextModifier::Local));
-                let value = setting_value(values);
-                Ok(Statement::Set { name: setting_name(variable), value, local })
+                let name = setting_name(variable);
+                let value = match name.eq_ignore_ascii_case("search_path") {
+                    true => setting_value(values, list_item),
+                    false => setting_value(values, |word| word),
+                };
+                Ok(Statement::Set { name, value, local })
             }
             ast::Set::SetTimeZone { local, value } => Ok(Statement::Set {
                 name: "timezone".into(),
-                value: setting_value(std::slice::from_ref(value)),
+                value: setting_value(std::slice::from_ref(value), |word| word),
                 local: *local,
             }),
             ast::Set::SetNames { charset_name, .. } => Ok(Statement::Set {
@@ -175,8 +179,15 @@ fn setting_name(object: &ast::ObjectName) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// The text of a value; none: DEFAULT.
-fn setting_value(values: &[ast::Expr]) -> Option<String> {
+/// A word as an item of a list of names: as it is, or in quotes.
+fn list_item(word: String) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let starts = !word.starts_with(|c: char| c.is_ascii_digit());
+    if starts && !word.is_empty() && word.chars().all(plain) { word } else { name::quoted(&word) }
+}
+
+/// The text of a value, of its words as `item` has them; none: DEFAULT.
+fn setting_value(values: &[ast::Expr], item: impl Fn(String) -> String) -> Option<String> {
     let is_default = |expr: &ast::Expr| {
         matches!(expr, ast::Expr::Identifier(ident)
             if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
@@ -188,10 +199,13 @@ fn setting_value(values: &[ast::Expr]) -> Option<String> {
     }
     let texts = values.iter().map(|expr| match expr {
         ast::Expr::Value(value) => match &value.value {
-            ast::Value::SingleQuotedString(text) => text.clone(),
+            ast::Value::SingleQuotedString(text)
+            | ast::Value::EscapedStringLiteral(text)
+            | ast::Value::UnicodeStringLiteral(text) => item(text.clone()),
+            ast::Value::DollarQuotedString(text) => item(text.value.clone()),
             other => other.to_string(),
         },
-        ast::Expr::Identifier(ident) if ident.quote_style.is_some() => ident.value.clone(),
+        ast::Expr::Identifier(ident) => item(name::ident(ident)),
         other => other.to_string(),
     });
     Some(texts.collect::<Vec<_>>().join(", "))
@@ -208,4 +222,19 @@ fn show(variable: &[ast::Ident]) -> Statement {
         words => Some(words.join(".")),
     };
     Statement::Show { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_lists_keep_their_quotes() {
+        let words = ["public", "B c", "$user", "a,b", "", "1a", "x\"y"];
+        let items = words.map(|word| list_item(word.to_owned()));
+        assert_eq!(
+            items,
+            ["public", "\"B c\"", "\"$user\"", "\"a,b\"", "\"\"", "\"1a\"", "\"x\"\"y\""]
+        );
+    }
 }
