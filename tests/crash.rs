@@ -92,7 +92,12 @@ fn watcher(port: u16, seen: Arc<Mutex<Seen>>, stop: Arc<AtomicBool>) {
             continue;
         };
         client.set_timeout(Some(Duration::from_millis(200))).unwrap();
-        let resume = seen.lock().unwrap().through;
+        let resume = {
+            // What was not closed comes again.
+            let mut seen = seen.lock().unwrap();
+            seen.newest = seen.through.unwrap_or(0);
+            seen.through
+        };
         let sql = match resume {
             None => "SUBSCRIBE v WITH (PROGRESS)".to_owned(),
             Some(at) => format!("SUBSCRIBE v WITH (SNAPSHOT = false, PROGRESS) AS OF {at}"),
