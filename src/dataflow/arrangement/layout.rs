@@ -230,8 +230,8 @@ impl<T: Ord + Clone + 'static> BatchContainer for LazyContainer<T> {
         LazyContainer(Vec::new())
     }
 
-    fn merge_capacity(_one: &Self, _two: &Self) -> Self {
-        LazyContainer(Vec::new())
+    fn merge_capacity(one: &Self, two: &Self) -> Self {
+        LazyContainer(Vec::with_capacity(one.0.len() + two.0.len()))
     }
 
     #[inline(always)]

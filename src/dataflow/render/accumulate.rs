@@ -3,14 +3,14 @@
 
 use std::rc::Rc;
 
-use differential_dataflow::batcher::merge::MergeBatcher;
 use differential_dataflow::batcher::merge::vec::VecMerger;
+use differential_dataflow::batcher::merge::{MergeBatcher, Sealer};
 use differential_dataflow::difference::{IsZero, Monoid, Semigroup};
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::ord_neu::{OrdKeyBatch, OrdKeyBuilder};
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
-use differential_dataflow::trace::{Cursor, Navigable};
+use differential_dataflow::trace::{Builder, Cursor, Navigable};
 use smallvec::SmallVec;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
@@ -34,8 +34,29 @@ type AccumBuilder = OrdKeyBuilder<AccumLayout, Vec<AccumUpdate>>;
 type AccumBatcher = MergeBatcher<
     SortBlocks<(Row, ()), Timestamp, Accum>,
     VecMerger<(Row, ()), Timestamp, Accum>,
-    AccumBuilder,
+    AccumSealer,
 >;
+
+/// Builds a batch that owns no more memory than it uses.
+struct AccumSealer;
+
+impl Sealer<Vec<AccumUpdate>> for AccumSealer {
+    type Output = OrdKeyBatch<AccumLayout>;
+
+    fn seal(chain: &mut Vec<Vec<AccumUpdate>>) -> Option<OrdKeyBatch<AccumLayout>> {
+        let mut builder = AccumBuilder::with_capacity(0, 0, 0);
+        let bytes = chain.iter().flatten().map(|((key, ()), _, _)| key.bytes().len()).sum();
+        builder.result.keys.reserve_exact(bytes);
+        for mut block in chain.drain(..) {
+            builder.push(&mut block);
+        }
+        let mut batch = builder.done()?;
+        batch.storage.keys.trim();
+        batch.storage.upds.times.trim();
+        batch.storage.upds.diffs.trim();
+        Some(batch)
+    }
+}
 
 /// Answers for a group by its key and its accumulation.
 pub type AccumLogic = Box<dyn FnMut(&[u8], &Accum, &mut Answer)>;
