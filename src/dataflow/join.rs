@@ -365,8 +365,7 @@ mod tests {
             let index = worker.index();
             let mut tables = [Table::create(worker), Table::create(worker)];
             let probe = Handle::new();
-            let mut random = Random(11);
-            let mut contents = [Content::new(), Content::new()];
+            let (mut random, mut contents) = (Random(11), [Content::new(), Content::new()]);
             for time in 0..80u64 {
                 for (table, content) in tables.iter_mut().zip(&mut contents) {
                     let mut changes = Vec::new();
