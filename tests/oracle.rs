@@ -197,7 +197,7 @@ fn change(pair: &mut Pair) {
 /// A view with an index and a subscription; none where the query is refused or fails.
 fn make_view(pair: &mut Pair, name: String) -> Option<View> {
     let (query, theirs) = pair.draw(|maker| maker.query(1));
-    if theirs.error.is_some() {
+    if theirs.error.is_some_and(|error| !error.code().starts_with("22")) {
         return None;
     }
     let created = pair.ours.run(&format!("CREATE MATERIALIZED VIEW {name} AS {}", query.sql));
@@ -226,7 +226,9 @@ fn check_view(pair: &mut Pair, view: &mut View) -> Vec<String> {
     let Some(first) = theirs.rows.first().filter(|_| theirs.error.is_none()) else {
         return faults;
     };
-    if let Some(key) = &first[0] {
+    // A float that was summed up is not spelled alike.
+    let is_float = theirs.columns[0].1 == answer::FLOAT8;
+    if let Some(key) = first[0].as_ref().filter(|_| !is_float) {
         let literal = format!("'{}'", key.replace('\'', "''"));
         let by_key = format!("SELECT * FROM {} WHERE c0 = {literal}", view.name);
         let theirs = format!("SELECT * FROM ({}) v WHERE c0 = {literal}", view.sql);

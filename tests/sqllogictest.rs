@@ -33,7 +33,7 @@ use support::wire::{Client, Outcome, Report};
 /// What stands between the values of a row.
 const SEPARATOR: &str = " | ";
 /// How many faults of a file are shown.
-const SHOWN_MAX: usize = 12;
+const SHOWN_MAX: usize = 40;
 
 /// The letter of each type.
 const LETTERS: &[(u32, char)] = &[

@@ -24,7 +24,6 @@ SELECT 'abc'::int
 SELECT * FROM people WHERE id = :n;
 PREPARE by_id (int) AS SELECT name FROM people WHERE id = $1;
 EXECUTE by_id (3);
-SELECT $1::int + $2::int AS sum \bind 3 4 \g
 BEGIN;
 DECLARE c CURSOR FOR SUBSCRIBE (SELECT id, name FROM people);
 \pset tuples_only on

@@ -7,7 +7,7 @@ use crate::support::wire::{Outcome, Report, type_name};
 /// A row in text.
 pub type Row = Vec<Option<String>>;
 
-const FLOAT8: u32 = 701;
+pub const FLOAT8: u32 = 701;
 const NUMERIC: u32 = 1700;
 
 /// The answer to a query.

@@ -70,7 +70,7 @@ impl Scope {
             6 => format!("length({text})::{name}"),
             7 => format!("extract(month from {date})::{name}"),
             // Divisions by zero are welcome, now and then.
-            _ if rng.random_bool(0.2) => format!("({a} / {b})"),
+            _ if rng.random_bool(0.5) => format!("({a} / {b})"),
             _ => format!("greatest({a}, {b})"),
         }
     }

@@ -103,15 +103,21 @@ impl Maker<'_> {
         let joins = [0, 0, 1, 1, 2][self.rng.random_range(0..5)];
         for _ in 0..joins {
             let (other, other_scope) = self.input(depth);
-            let kind = ["JOIN", "JOIN", "LEFT JOIN"][self.rng.random_range(0..3)];
-            let on = self.join_condition(&scope, &other_scope);
-            text = format!("{text} {kind} {other} ON {on}");
+            let kinds = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"];
+            let kind = kinds[self.rng.random_range(0..kinds.len())];
+            // PostgreSQL has FULL JOIN over equalities alone.
+            let is_full = kind == "FULL JOIN";
+            match self.join_condition(&scope, &other_scope, is_full) {
+                Some(on) => text = format!("{text} {kind} {other} ON {on}"),
+                None => text = format!("{text} CROSS JOIN {other}"),
+            }
             scope.columns.extend(other_scope.columns);
         }
         (text, scope)
     }
 
-    fn join_condition(&mut self, left: &Scope, right: &Scope) -> String {
+    /// None where the sides have no type in common.
+    fn join_condition(&mut self, left: &Scope, right: &Scope, is_plain: bool) -> Option<String> {
         let pairs: Vec<(&String, &String)> = left
             .columns
             .iter()
@@ -120,16 +126,16 @@ impl Maker<'_> {
             .map(|(l, r)| (&l.0, &r.0))
             .collect();
         if pairs.is_empty() {
-            return "true".to_string();
+            return None;
         }
         let (l, r) = pairs[self.rng.random_range(0..pairs.len())];
         let mut on = format!("{l} = {r}");
-        if self.rng.random_bool(0.3) {
+        if !is_plain && self.rng.random_bool(0.3) {
             let mut both = left.clone();
             both.columns.extend(right.columns.iter().cloned());
             on = format!("{on} AND {}", both.expression(self.rng, Type::Bool, 1));
         }
-        on
+        Some(on)
     }
 
     fn input(&mut self, depth: usize) -> (String, Scope) {
@@ -187,7 +193,9 @@ impl Maker<'_> {
     fn united(&mut self, depth: usize) -> Query {
         let types = self.types();
         let (left, right) = (self.plain_of(0, types.clone()), self.plain_of(depth, types));
-        Query { sql: format!("{} UNION ALL {}", left.sql, right.sql), ..left }
+        let kinds = ["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL"];
+        let kind = kinds[self.rng.random_range(0..kinds.len())];
+        Query { sql: format!("{} {kind} {}", left.sql, right.sql), ..left }
     }
 
     fn with(&mut self, depth: usize) -> Query {

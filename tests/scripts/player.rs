@@ -64,7 +64,13 @@ impl Player {
                 None => self.tell(command),
             },
         };
-        lines.iter().flat_map(|line| self.normalise(line)).collect()
+        let mut lines: Vec<String> = lines.iter().flat_map(|line| self.normalise(line)).collect();
+        // The changes of one time come in no order.
+
+        for changes in lines.chunk_by_mut(|a, b| time_of(a).is_some() && time_of(a) == time_of(b)) {
+            changes.sort();
+        }
+        lines
     }
 
     fn end(&mut self, how: fn(&mut Weir)) -> Vec<String> {
@@ -295,4 +301,9 @@ fn row(values: &[Option<String>]) -> String {
 /// An error with its detail, hint and position.
 fn spell(report: &Report) -> String {
     report.to_string()
+}
+
+/// The number of the time that a line starts with.
+fn time_of(line: &str) -> Option<u32> {
+    line.strip_prefix('t')?.split(['\t', ' ']).next()?.parse().ok()
 }

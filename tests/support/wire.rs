@@ -34,10 +34,14 @@ impl Report {
     }
 }
 
+/// The fields that are shown below an error, and what stands before them.
+const TITLES: [(char, &str); 4] =
+    [('D', "DETAIL"), ('H', "HINT"), ('W', "CONTEXT"), ('P', "POSITION")];
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.severity(), self.code(), self.message())?;
-        for (field, title) in [('D', "DETAIL"), ('H', "HINT"), ('P', "POSITION")] {
+        for (field, title) in TITLES {
             if let Some(text) = self.fields.get(&field) {
                 write!(f, "\n{title}: {text}")?;
             }
