@@ -2,8 +2,9 @@
 //!
 //! The whole match is known. Its parts divide it among them: of a sequence, each in turn takes as
 //! much, or as little, as it wants and the others can live with; of alternatives, the first that
-//! matches the whole span is taken; of repetitions, each takes what it wants as a sequence's part
-//! does, and the last one's groups remain.
+//! matches the whole span is taken; of repetitions that may be none, each takes what it wants as a
+//! sequence's part does, and of others, all but the last take what they want together. The last
+//! one's groups remain.
 //!
 //! The ends that a part can reach from a place are computed once and kept. Work is bounded: beyond
 //! that the expression is too complex, as PostgreSQL says when it gives up.
@@ -174,21 +175,25 @@ impl Dissection<'_> {
     }
 
     fn divide_repeat(&mut self, repeat: &Repeat, span: Range<usize>) -> Result<(), EvalError> {
-        if span.is_empty() && repeat.min == 0 {
-            return Ok(());
+        self.forget_groups(&repeat.node);
+        let wants = repeat.wants.or_else(|| repeat.node.wants());
+        if repeat.min > 0 {
+            return self.divide_last_round(repeat, wants, span);
+        }
+        if span.is_empty() {
+            // A round is made where one without characters can be.
+            let ends = self.ends(&repeat.node, span.start)?;
+            let can = repeat.max != Some(0) && ends.contains(&span.end);
+            return if can { self.divide(&repeat.node, span) } else { Ok(()) };
         }
         let (mut at, mut round) = (span.start, 0);
-        while at < span.end || round < repeat.min.max(1) {
+        while at < span.end {
             round += 1;
-            let min = repeat.min.saturating_sub(round);
             let max = repeat.max.map(|max| max.saturating_sub(round));
-            let wants = repeat.wants.or_else(|| repeat.node.wants());
             let here = at;
             let taken = self.choose(&repeat.node, wants, at..span.end, |dissection, end| {
-                // A round without a character is one only where it must be.
-                let moves = end > here || span.is_empty() || min > 0 || end == span.end;
-                let ends = dissection.ends_of_repeat(repeat, min, max, end)?;
-                Ok(moves && ends.contains(&span.end))
+                let ends = dissection.ends_of_repeat(repeat, 0, max, end)?;
+                Ok(end > here && ends.contains(&span.end))
             })?;
             let Some(end) = taken else { return Ok(()) };
             self.forget_groups(&repeat.node);
@@ -198,16 +203,42 @@ impl Dissection<'_> {
         Ok(())
     }
 
+    /// Where a round must be made, the rounds before the last are a part of their own, which takes
+    /// what it wants first.
+    fn divide_last_round(
+        &mut self,
+        repeat: &Repeat,
+        wants: Option<Wants>,
+        span: Range<usize>,
+    ) -> Result<(), EvalError> {
+        let max = repeat.max.map(|max| max.saturating_sub(1));
+        let ends = self.ends_of_repeat(repeat, repeat.min - 1, max, span.start)?;
+        let last = self.pick(&ends, wants, span.end, |dissection, start| {
+            Ok(dissection.ends(&repeat.node, start)?.contains(&span.end))
+        })?;
+        last.map_or(Ok(()), |start| self.divide(&repeat.node, start..span.end))
+    }
+
     /// The end that a part takes of those that the rest can live with.
     fn choose(
         &mut self,
         node: &Node,
         wants: Option<Wants>,
         span: Range<usize>,
-        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, EvalError>,
+        fits: impl FnMut(&mut Self, usize) -> Result<bool, EvalError>,
     ) -> Result<Option<usize>, EvalError> {
         let ends = self.ends(node, span.start)?;
-        let mut possible: Vec<usize> = ends.range(..=span.end).copied().collect();
+        self.pick(&ends, wants, span.end, fits)
+    }
+
+    fn pick(
+        &mut self,
+        ends: &BTreeSet<usize>,
+        wants: Option<Wants>,
+        last: usize,
+        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, EvalError>,
+    ) -> Result<Option<usize>, EvalError> {
+        let mut possible: Vec<usize> = ends.range(..=last).copied().collect();
         if wants != Some(Wants::Least) {
             possible.reverse();
         }
