@@ -159,18 +159,19 @@ impl Coordinator {
         let released = self.gate.released();
         let Some(subscription) = self.subscription(reader) else { return };
         let complete = subscription.uppers.iter().flatten().min().copied();
-        let through = complete.map_or(released, |upper| upper.saturating_sub(1).min(released));
-        let failed = subscription.failure.as_ref().is_some_and(|(at, _)| *at <= through);
-        if failed {
-            let failure = subscription.failure.take();
-            let error = failure.map(|(_, error)| error).unwrap_or_else(dropped);
-            let _ = subscription.out.send(Err(error));
-            return self.end_reader(reader);
+        let mut through = complete.map_or(released, |upper| upper.saturating_sub(1).min(released));
+        if let Some((at, _)) = &subscription.failure {
+            through = through.min(at.saturating_sub(1));
         }
         let mut ready = subscription.take_through(through);
         if !ready.is_empty() {
             ready.shrink_to_fit();
             let _ = subscription.out.send(Ok(ChangeEvent::Changes(ready)));
+        }
+        // Whoever failed says nothing more, so it is not waited for.
+        if let Some((_, error)) = subscription.failure.take_if(|(at, _)| *at <= released) {
+            let _ = subscription.out.send(Err(error));
+            return self.end_reader(reader);
         }
         let at_end = complete.is_none() && subscription.waiting.is_empty();
         if at_end {

@@ -30,12 +30,22 @@ pub(super) fn plan(
     want: Want,
 ) -> Result<Lowered> {
     let relation = optimize(relation, &config(settings));
+    lower_relation(engine, catalog, &relation, settings, want)
+}
+
+fn lower_relation(
+    engine: &Engine,
+    catalog: &Catalog,
+    relation: &Relation,
+    settings: &FormatSettings,
+    want: Want,
+) -> Result<Lowered> {
     let mut arrangements: BTreeMap<GlobalId, Vec<(ArrangementId, Arrangement)>> = BTreeMap::new();
     for id in relation.depends_on() {
         arrangements.insert(id, engine.arrangements(catalog, id)?);
     }
     let available = |id| arrangements.get(&id).cloned().unwrap_or_default();
-    lower(&relation, &available, settings, want)
+    lower(relation, &available, settings, want)
 }
 
 /// Optimizes and lowers a relation that is to be maintained.
@@ -65,7 +75,15 @@ impl Session {
         let settings = self.variables.format().clone();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
-        let lowered = plan(&engine, &transaction.catalog, relation, &settings, Want::Peek)?;
+        let relation = optimize(relation, &config(&settings));
+        if let Relation::Constant { rows: Ok(rows), .. } = &relation
+            && rows.iter().all(|(_, count)| *count > 0)
+        {
+            // In the order in which they were written: VALUES, and the numbers that rows are given.
+            return Ok(engine.client.constant(rows.clone()));
+        }
+        let catalog = &transaction.catalog;
+        let lowered = lower_relation(&engine, catalog, &relation, &settings, Want::Peek)?;
         let (read, sets) = match lowered {
             Lowered::Peek { target, layout, bounds, mfp } => {
                 let keys = match &bounds {
