@@ -15,12 +15,12 @@ use std::collections::VecDeque;
 use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::operators::arrange::Arranged;
-use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
+use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, Span, TraceReader};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::operators::{Capability, InputCapability};
 use timely::progress::Antichain;
 
 use crate::dataflow::arrangement::{RowContainer, RowRef, RowUpdate, Rows, RowsByKey};
@@ -158,21 +158,7 @@ where
             input.for_each(|capability, spans| {
                 for span in spans.drain(..) {
                     upper.clone_from(span.upper());
-                    let (Some(ok_capability), Some(err_capability)) =
-                        (capability.retain_least(0), capability.retain_least(1))
-                    else {
-                        continue;
-                    };
-                    let (lower, upper) = (span.lower().clone(), span.upper().clone());
-                    jobs.extend(span.inner.map(|fresh| Job {
-                        ok_capability,
-                        err_capability,
-                        cursor: fresh.cursor(),
-                        fresh,
-                        lower,
-                        upper,
-                        old: None,
-                    }));
+                    jobs.extend(Job::new(&capability, span));
                 }
             });
             let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
@@ -213,6 +199,21 @@ impl<B: Navigable> Job<B>
 where
     for<'a> B::Cursor: Cursor<Storage = B, Key<'a> = RowRef<'a>, KeyContainer = RowContainer>,
 {
+    /// What there is to do for a span of time, if anything came in it.
+    fn new(capability: &InputCapability<Timestamp>, span: Span<Timestamp, B>) -> Option<Job<B>> {
+        let (lower, upper) = (span.lower().clone(), span.upper().clone());
+        let fresh = span.inner?;
+        Some(Job {
+            ok_capability: capability.retain_least(0)?,
+            err_capability: capability.retain_least(1)?,
+            cursor: fresh.cursor(),
+            fresh,
+            lower,
+            upper,
+            old: None,
+        })
+    }
+
     /// Takes what the trace held before this batch, once.
     fn load(&mut self, trace: &mut impl TraceReader<Time = Timestamp, Batch = B>) {
         if self.old.is_none() {
