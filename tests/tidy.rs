@@ -28,7 +28,6 @@ const LINE_COLUMNS_MAX: usize = 100;
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("seek_val", "src/dataflow/arrangement/batch.rs", "the cursor of one batch, where it is right"),
     ("seek_val", "src/dataflow/render/window.rs", "moves the cursors of single batches"),
-    ("function length", "src/dataflow/render/group.rs", "an operator's set-up and its schedule"),
     ("function length", "src/dataflow/render/tests/oracle.rs", "one arm a kind of node"),
 ];
 
