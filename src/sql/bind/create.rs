@@ -51,7 +51,7 @@ impl Binder<'_, '_> {
         if SYSTEM_SCHEMAS.contains(&schema.as_str()) {
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
-                format!("permission denied for schema {schema}"),
+                format!("permission denied to create \"{schema}.{}\"", qualified.name),
             ));
         }
         Ok((schema, qualified.name))
@@ -124,11 +124,11 @@ impl Binder<'_, '_> {
         };
         let options = SequenceOptions::of_type(ty.scalar);
         let mut sequence = serial.map(|_| NewSequence { always: false, identity: false, options });
-        let (mut default, mut null) = (None, None);
+        let (mut default, mut null) = (None, Vec::new());
         for option in &column.options {
             match &option.option {
-                ast::ColumnOption::Null => null = Some(true),
-                ast::ColumnOption::NotNull => null = Some(false),
+                ast::ColumnOption::Null => null.push(true),
+                ast::ColumnOption::NotNull => null.push(false),
                 ast::ColumnOption::Default(expr) => {
                     let text = expr.to_string();
                     self.default_expr(&text, &column_name, ty)
@@ -160,15 +160,15 @@ impl Binder<'_, '_> {
                 }
             }
         }
-        check_null(null, &mut ty, &column_name, table)?;
+        check_null(&null, &mut ty, &column_name, table)?;
         if default.is_some() && sequence.is_some() {
-            let kind = if serial.is_some() { "default" } else { "identity and default" };
+            let what = match serial {
+                Some(_) => "multiple default values",
+                None => "both default and identity",
+            };
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
-                format!(
-                    "multiple {kind} values specified for column \"{column_name}\" of table \
-                     \"{table}\""
-                ),
+                format!("{what} specified for column \"{column_name}\" of table \"{table}\""),
             ));
         }
         Ok(NewColumn { name: column_name, ty, default, sequence })
@@ -467,9 +467,9 @@ impl SequenceOptions {
 }
 
 /// NULL and NOT NULL, as they were written.
-fn check_null(null: Option<bool>, ty: &mut ColumnType, column: &str, table: &str) -> Result<()> {
-    let Some(nullable) = null else { return Ok(()) };
-    if nullable && !ty.nullable {
+fn check_null(null: &[bool], ty: &mut ColumnType, column: &str, table: &str) -> Result<()> {
+    let (Some(nullable), not) = (null.first(), null.contains(&false)) else { return Ok(()) };
+    if null.contains(&true) && (not || !ty.nullable) {
         return Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!(
@@ -478,7 +478,7 @@ fn check_null(null: Option<bool>, ty: &mut ColumnType, column: &str, table: &str
             ),
         ));
     }
-    ty.nullable = nullable;
+    ty.nullable &= nullable;
     Ok(())
 }
 

@@ -11,6 +11,17 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
 use crate::sql::bind::relation::Typed;
 
+/// The power `operand` with the sign on its base; none where it is no power.
+fn signed_base(op: &UnaryOperator, operand: &ast::Expr) -> Option<ast::Expr> {
+    let ast::Expr::BinaryOp { left, op: BinaryOperator::PGExp, right } = operand else {
+        return None;
+    };
+    let base =
+        signed_base(op, left).unwrap_or_else(|| ast::Expr::UnaryOp { op: *op, expr: left.clone() });
+    let (left, right) = (Box::new(base), right.clone());
+    Some(ast::Expr::BinaryOp { left, op: BinaryOperator::PGExp, right })
+}
+
 /// A junction or a test of booleans: a boolean that is NULL where an operand may be.
 fn boolean(expr: Expr, nullable: bool) -> Typed {
     Typed { expr, ty: ColumnType { nullable, ..ColumnType::nullable(ScalarType::Bool) } }
@@ -47,6 +58,12 @@ impl Binder<'_, '_> {
             && let ast::Value::Number(digits, _) = &value.value
         {
             return self.number(&format!("-{digits}"), position).map(Bound::from);
+        }
+        // A sign binds tighter than a power: -2 ^ 2 is 4.
+        if let (UnaryOperator::Minus | UnaryOperator::Plus, Some(signed)) =
+            (op, signed_base(op, operand))
+        {
+            return self.expr(&signed, cx);
         }
         let bound = self.expr(operand, cx)?;
         if *op == UnaryOperator::Not {

@@ -300,7 +300,14 @@ impl Binder<'_, '_> {
         let bound = self.expr(expr, &mut ExprContext::plain(&scope, Clause::Default));
         self.lines = lines;
         let typed = bound.and_then(|bound| self.assign(bound, column, ty, None));
-        Ok(typed.map_err(|error| Error { position: None, ..error })?.expr)
+        let typed = typed.map_err(|error| match error.code {
+            SqlState::UNDEFINED_COLUMN => Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+            ),
+            _ => Error { position: None, ..error },
+        });
+        Ok(typed?.expr)
     }
 
     /// `GENERATED ALWAYS` takes no value, unless the statement overrides it.
@@ -405,13 +412,7 @@ impl Binder<'_, '_> {
         let mut new: Vec<Typed> =
             (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty)).collect();
         let mut assigned = vec![];
-        for assignment in &update.assignments {
-            let ast::AssignmentTarget::ColumnName(object) = &assignment.target else {
-                return Err(Error::unsupported(
-                    "UPDATE … SET (columns) = …",
-                    "Assign the columns one by one.",
-                ));
-            };
+        for (object, value) in assignments(&update.assignments)? {
             let position = self.position(object.span());
             let column = self.qualified(object)?;
             let at = column_of(&item, table, &column.name).map_err(|e| e.at(position))?;
@@ -423,7 +424,7 @@ impl Binder<'_, '_> {
                 .at(position));
             }
             assigned.push(at);
-            new[at] = self.assigned(&item, table, at, &assignment.value, &scope)?;
+            new[at] = self.assigned(&item, table, at, value, &scope)?;
         }
         let rows = self.filtered(&item, &scope, update.selection.as_ref())?;
         let old = (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty));
@@ -535,6 +536,32 @@ impl Binder<'_, '_> {
         }
         Ok(Statement::Truncate { tables })
     }
+}
+
+/// Each column of SET and its value; `(a, b) = (1, 2)` are two.
+fn assignments(written: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, &ast::Expr)>> {
+    let mut all = vec![];
+    for assignment in written {
+        match (&assignment.target, &assignment.value) {
+            (ast::AssignmentTarget::ColumnName(column), value) => all.push((column, value)),
+            (ast::AssignmentTarget::Tuple(columns), ast::Expr::Tuple(values)) => {
+                if columns.len() != values.len() {
+                    return Err(Error::new(
+                        SqlState::SYNTAX_ERROR,
+                        "number of columns does not match number of values",
+                    ));
+                }
+                all.extend(columns.iter().zip(values));
+            }
+            (ast::AssignmentTarget::Tuple(_), _) => {
+                return Err(Error::unsupported(
+                    "UPDATE … SET (columns) = a query",
+                    "Assign the columns one by one.",
+                ));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The position of a column. Error 42703.
