@@ -39,24 +39,40 @@ type Updates = Arc<Vec<(Row, Row, Diff)>>;
 
 /// Writes since the oldest snapshot that is held.
 #[derive(Default)]
-pub(super) struct Recent(VecDeque<(Timestamp, GlobalId, Updates)>);
+pub(super) struct Recent {
+    writes: VecDeque<(Timestamp, GlobalId, Updates)>,
+    /// Writes up to here may be missing.
+    floor: Timestamp,
+}
 
 impl Recent {
     fn add(&mut self, time: Timestamp, table: GlobalId, updates: Updates) {
-        self.0.push_back((time, table, updates));
+        self.writes.push_back((time, table, updates));
     }
 
     /// Forgets what all snapshots have seen.
     pub(super) fn forget(&mut self, through: Timestamp) {
-        while self.0.front().is_some_and(|(time, _, _)| *time <= through) {
-            self.0.pop_front();
+        while let Some((time, ..)) = self.writes.front()
+            && *time <= through
+        {
+            self.floor = *time;
+            self.writes.pop_front();
         }
+    }
+
+    /// A write that no snapshot is there to miss.
+    fn pass(&mut self, time: Timestamp) {
+        self.floor = time;
     }
 
     /// Whether one of the keys of a table was written after a time.
     fn touches(&self, table: GlobalId, keys: &[Row], after: Timestamp) -> bool {
+        if after < self.floor {
+            // The session is gone, and its hold with it: only its commit is still here.
+            return true;
+        }
         let mut wanted: Option<HashSet<&Row>> = None;
-        self.0.iter().rev().take_while(|(time, _, _)| *time > after).any(|(_, id, updates)| {
+        self.writes.iter().rev().take_while(|(time, _, _)| *time > after).any(|(_, id, updates)| {
             if *id != table {
                 return false;
             }
@@ -186,8 +202,9 @@ impl Coordinator {
                 continue;
             }
             self.objects.written([table], time, &mut self.woken);
-            if !self.holds.is_empty() {
-                self.recent.add(time, table, updates.clone());
+            match self.holds.is_empty() {
+                true => self.recent.pass(time),
+                false => self.recent.add(time, table, updates.clone()),
             }
             let logged = updates.clone();
             changes.push(Change::Rows { relation: table, version: ROW_VERSION, updates: logged });
@@ -315,4 +332,23 @@ fn conflict() -> Error {
         "could not serialize access due to concurrent update",
     )
     .with_hint("The transaction might succeed if retried.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_counts_as_changed() {
+        let (table, key) = (GlobalId(1), Row::new(b"k"));
+        let mut recent = Recent::default();
+        let touches = |recent: &Recent, after| recent.touches(table, &[key.clone()], after);
+        recent.add(10, table, Arc::new(vec![(Row::new(b"other"), Row::new(b""), 1)]));
+        recent.add(20, table, Arc::new(vec![(key.clone(), Row::new(b""), 1)]));
+        assert!(touches(&recent, 5) && touches(&recent, 19) && !touches(&recent, 20));
+        recent.forget(20);
+        assert!(touches(&recent, 19) && !touches(&recent, 20));
+        recent.pass(30);
+        assert!(touches(&recent, 20) && !touches(&recent, 30));
+    }
 }

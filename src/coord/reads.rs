@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
-use crate::coord::request::{READER_CREDIT, Read, RowEvent, RowStream};
+use crate::coord::request::{READER_CREDIT, Read, RowEvent, RowStream, dropped};
 use crate::coord::subscriptions::Subscription;
 use crate::dataflow::command::{Command, Peek, ReaderId};
 use crate::error::{Error, Result, SqlState};
@@ -166,9 +166,4 @@ impl Coordinator {
         let _ = rows.send(last);
         self.end_reader(id);
     }
-}
-
-/// What reading something that was dropped meanwhile answers.
-pub(super) fn dropped() -> Error {
-    Error::new(SqlState::UNDEFINED_TABLE, "relation was dropped by another session")
 }

@@ -67,9 +67,16 @@ pub struct Snapshot {
     pub(crate) events: mpsc::UnboundedSender<Event>,
 }
 
+impl Snapshot {
+    /// Gives up the content before the snapshot is dropped. It is not to be read any more.
+    pub fn release(&self) {
+        let _ = self.events.send(Event::Release { hold: self.hold });
+    }
+}
+
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let _ = self.events.send(Event::Release { hold: self.hold });
+        self.release();
     }
 }
 
@@ -222,7 +229,7 @@ impl RowStream {
         }
         match self.rows.recv().await {
             Some(RowEvent::Rows(rows)) => {
-                let bytes = rows.iter().map(|(row, _)| row.bytes().len() as u64 + 8).sum();
+                let bytes = rows.iter().map(|(row, _)| row.bytes().len().max(1) as u64).sum();
                 let _ = self.events.send(Event::Credit { reader: self.reader, bytes });
                 Ok(Some(rows))
             }
@@ -294,6 +301,11 @@ impl Drop for ChangeStream {
     fn drop(&mut self) {
         let _ = self.events.send(Event::Cancel { reader: self.reader });
     }
+}
+
+/// What using something that was dropped meanwhile answers.
+pub(crate) fn dropped() -> Error {
+    Error::new(crate::error::SqlState::UNDEFINED_TABLE, "relation was dropped by another session")
 }
 
 /// The engine has ended under the session.

@@ -10,11 +10,14 @@ use tokio::sync::mpsc;
 
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
-use crate::coord::reads::{Reader, ReaderKind, dropped};
-use crate::coord::request::{ChangeEvent, ChangeStream, READER_CREDIT, Reply, SubscribeRequest};
+use crate::coord::reads::{Reader, ReaderKind};
+use crate::coord::request::{
+    ChangeEvent, ChangeStream, READER_CREDIT, Reply, SubscribeRequest, dropped,
+};
 use crate::dataflow::command::{Command, ReaderId};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::error::EvalError;
+use crate::plan::physical::Sink;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
 /// A subscription, as far as it is not the worker's.
@@ -37,6 +40,14 @@ impl Coordinator {
         let objects: Vec<GlobalId> = plan.imports.iter().map(|i| i.id.index).collect();
         let as_of = request.as_of.unwrap_or(self.gate.durable());
         self.check_past(as_of)?;
+        if let Sink::Subscribe { up_to: Some(up_to), .. } = plan.sink
+            && up_to < as_of
+        {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("UP TO {up_to} lies before AS OF {as_of}"),
+            ));
+        }
         self.check_readable(&objects, as_of)?;
         let reader = self.number();
         let (out, changes) = mpsc::unbounded_channel();
@@ -168,8 +179,9 @@ impl Coordinator {
             ready.shrink_to_fit();
             let _ = subscription.out.send(Ok(ChangeEvent::Changes(ready)));
         }
-        // Whoever failed says nothing more, so it is not waited for.
-        if let Some((_, error)) = subscription.failure.take_if(|(at, _)| *at <= released) {
+        // The worker that failed stays below its failure: what counts is that all is there before.
+        let failed = |at: Timestamp| at <= released && complete.is_none_or(|upper| at <= upper);
+        if let Some((_, error)) = subscription.failure.take_if(|(at, _)| failed(*at)) {
             let _ = subscription.out.send(Err(error));
             return self.end_reader(reader);
         }

@@ -12,9 +12,12 @@ impl Session {
         match statement {
             Statement::Begin { read_only } => {
                 let in_block = self.mode() == Mode::Block;
-                let transaction = self.transaction_mut()?;
-                transaction.mode = Mode::Block;
-                transaction.read_only = read_only.unwrap_or(transaction.read_only);
+                self.transaction_mut()?.mode = Mode::Block;
+                if let Some(read_only) = read_only {
+                    let value = if read_only { "on" } else { "off" };
+                    let changed = self.variables.set("transaction_read_only", Some(value), true)?;
+                    self.reports.extend(changed);
+                }
                 if in_block {
                     let message = "there is already a transaction in progress";
                     self.warn(SqlState::ACTIVE_SQL_TRANSACTION, message);
@@ -81,8 +84,8 @@ impl Session {
         if transaction.is_empty() {
             return Ok(());
         }
-        let commit = transaction.to_commit(asynchronous, exclusive);
         let made = transaction.hydrating();
+        let commit = transaction.to_commit(asynchronous, exclusive);
         // A commit that was sent goes through, so it is not given up half-way; but what it makes
         // can be undone while it fills.
         let client = self.engine.client.clone();
@@ -92,16 +95,20 @@ impl Session {
         } else {
             match self.cancel.or(committing).await {
                 Err(error) if self.cancel.check().is_err() => {
-                    self.undo(&made).await;
+                    self.undo(&made, exclusive).await;
                     Err(error)
                 }
                 result => result,
             }
         };
+        self.committed(asynchronous, result.map(|_| ()))
+    }
+
+    /// Notes that the open transaction is committed, if it is.
+    pub(super) fn committed(&mut self, asynchronous: bool, result: Result<()>) -> Result<()> {
         result?;
-        let transaction = self.transaction_mut()?;
-        transaction.work = Default::default();
-        transaction.at_tip = false;
+        self.ahead = asynchronous;
+        self.transaction_mut()?.at_tip = false;
         Ok(())
     }
 

@@ -1,12 +1,16 @@
 //! COPY: rows as data, in and out.
 
+use std::sync::Arc;
+
 use crate::catalog::item::ItemKind;
-use crate::error::{Error, Result};
+use crate::coord::request::dropped;
+use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::{CopyFormat, CopyFrom, CopyOptions};
 use crate::repr::value::decode_values;
 use crate::session::copy::{CopyReader, CopyWriter};
 use crate::session::frontend::{Format, Frontend};
 use crate::session::session::{Outcome, Session};
+use crate::session::transaction::Mode;
 
 /// How many input rows are completed and put at once.
 const ROWS_AT_ONCE: usize = 8192;
@@ -48,6 +52,32 @@ impl Session {
         }
         count += self.put_copied(&copy, rows, &types).await?;
         Ok(Outcome::Done(format!("COPY {count}")))
+    }
+
+    /// Commits what a lone COPY has put. Where it meets a concurrent statement, its data cannot be
+    /// asked for again, but its rows are there: they are put once more while nobody else commits.
+    pub(super) async fn commit_copied(&mut self) -> Result<()> {
+        let asynchronous = !self.variables.synchronous_commit();
+        let transaction = self.transaction_mut()?;
+        if transaction.is_empty() {
+            return Ok(());
+        }
+        let commit = transaction.to_commit(asynchronous, None);
+        let writes = commit.writes.clone();
+        match self.engine.client.commit(commit).await {
+            Err(error) if error.code == SqlState::SERIALIZATION_FAILURE => {}
+            result => return self.committed(asynchronous, result.map(|_| ())),
+        }
+        let exclusive = self.cancel.or(self.engine.client.exclusive()).await?;
+        self.abandon();
+        self.open(Mode::Implicit, true).await?;
+        for write in writes {
+            if self.transaction()?.catalog.get(write.table).is_none() {
+                return Err(dropped());
+            }
+            self.put_encoded(write.table, Arc::unwrap_or_clone(write.updates)).await?;
+        }
+        self.commit_work(Some(exclusive.token())).await
     }
 
     async fn put_copied(

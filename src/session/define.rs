@@ -48,7 +48,7 @@ impl Session {
     }
 
     fn check_definable(&self, command: &str) -> Result<()> {
-        self.transaction()?.check_writable(command)
+        self.check_writable(command)
     }
 
     async fn new_id(&self, count: u64) -> Result<GlobalId> {
@@ -333,7 +333,7 @@ impl Session {
 
     /// Drops what a cancelled CREATE has made: its commit goes through, but it may take long
     /// until it is complete.
-    pub(super) async fn undo(&mut self, made: &[GlobalId]) {
+    pub(super) async fn undo(&mut self, made: &[GlobalId], exclusive: Option<u64>) {
         let Ok(snapshot) = self.engine.client.snapshot(When::Tip).await else { return };
         let ddl = made
             .iter()
@@ -343,6 +343,7 @@ impl Session {
             snapshot: snapshot.time,
             ddl: ddl.collect(),
             catalog_version: snapshot.catalog.version(),
+            exclusive,
             ..Commit::default()
         };
         if let Err(error) = self.engine.client.commit(commit).await {

@@ -6,6 +6,7 @@ use crate::plan::statement::{Discard, Select, Statement};
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnDesc, ColumnType, Datum, RelationDesc, Row, ScalarType, Timestamp};
 use crate::session::frontend::{Format, Frontend};
+use crate::session::read::without_indexes;
 use crate::session::rows::Rows;
 use crate::session::session::{Outcome, Session, Tag, fields};
 
@@ -21,7 +22,7 @@ impl Session {
             Statement::Truncate { tables } => self.truncate(tables).await,
             Statement::Subscribe(subscribe) => self.subscribe(subscribe).await,
             Statement::CopyFrom(copy) => {
-                self.transaction()?.check_writable("COPY FROM")?;
+                self.check_writable("COPY FROM")?;
                 Ok(Outcome::CopyIn(Box::new(copy)))
             }
             Statement::CopyTo(copy) => {
@@ -136,6 +137,7 @@ impl Session {
         let catalog = self.transaction()?.catalog.clone();
         let transaction = self.transaction_mut()?;
         transaction.snapshot = std::sync::Arc::new(snapshot);
+        transaction.base = without_indexes(&catalog)?;
         transaction.catalog = catalog;
         transaction.read_only = true;
         Ok(())
@@ -148,6 +150,34 @@ impl Session {
             let time = transaction.snapshot.time;
             self.cancel.or(self.engine.client.durable(time)).await?;
             self.transaction_mut()?.at_tip = false;
+            self.ahead = false;
+        }
+        Ok(())
+    }
+
+    /// Before an answer leaves that only tells what was read: UPDATE 0, or an error.
+    pub(super) async fn await_read(&mut self) -> Result<()> {
+        match &self.transaction {
+            Some(transaction) if !transaction.work.reads.is_empty() => self.await_durable().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a write in a read-only transaction, or beside a subscription.
+    pub(super) fn check_writable(&self, command: &str) -> Result<()> {
+        let transaction = self.transaction()?;
+        if transaction.read_only || self.variables.transaction_read_only() {
+            return Err(Error::new(
+                SqlState::READ_ONLY_SQL_TRANSACTION,
+                format!("cannot execute {command} in a read-only transaction"),
+            ));
+        }
+        if transaction.watches {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                format!("cannot execute {command} in a transaction with a subscription"),
+            )
+            .with_hint("A subscription shows committed changes only: write in another one."));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Session {
         let settings = self.variables.format().clone();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
-        let catalog = transaction.catalog.clone();
+        let (catalog, base) = (transaction.catalog.clone(), transaction.base.clone());
         let names = |id: GlobalId| match catalog.get(id) {
             Some(item) => format!("{}.{}", item.schema, item.name),
             None => id.to_string(),
@@ -31,7 +31,7 @@ impl Session {
             ExplainStage::Optimized => {
                 explain::relation(&optimize(relation, &config(&settings)), &names).text()
             }
-            ExplainStage::Physical => match plan(&engine, &catalog, relation, &settings, want)? {
+            ExplainStage::Physical => match plan(&engine, &base, relation, &settings, want)? {
                 Lowered::Peek { target, layout, bounds, mfp } => {
                     explain::peek(target, &layout, &bounds, &mfp, &names).text()
                 }

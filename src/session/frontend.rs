@@ -8,9 +8,11 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result, SqlState};
 use crate::repr::settings::FormatSettings;
@@ -91,16 +93,28 @@ struct CancelState {
     notify: Notify,
 }
 
+/// A statement's time limit, as long as the statement runs.
+#[derive(Debug)]
+pub struct TimeoutGuard(JoinHandle<()>);
+
+impl Drop for TimeoutGuard {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Why a session is to give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CancelReason {
     /// A cancel request.
     User = 1,
+    /// The statement takes longer than `statement_timeout`.
+    Timeout = 2,
     /// Nobody is there any more.
-    Disconnected = 2,
+    Disconnected = 3,
     /// The server stops.
-    Shutdown = 3,
+    Shutdown = 4,
 }
 
 impl CancelToken {
@@ -110,10 +124,21 @@ impl CancelToken {
         self.0.notify.notify_waiters();
     }
 
-    /// Forgets a user's request.
+    /// Forgets what was meant for one statement: a user's request, a timeout.
     pub fn clear(&self) {
-        let user = CancelReason::User as u8;
-        let _ = self.0.reason.compare_exchange(user, 0, Ordering::SeqCst, Ordering::SeqCst);
+        for reason in [CancelReason::User, CancelReason::Timeout] {
+            let from = reason as u8;
+            let _ = self.0.reason.compare_exchange(from, 0, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+
+    /// Asks after a while, unless the guard is dropped before.
+    pub fn cancel_after(&self, limit: Duration) -> TimeoutGuard {
+        let token = self.clone();
+        TimeoutGuard(tokio::spawn(async move {
+            tokio::time::sleep(limit).await;
+            token.cancel(CancelReason::Timeout);
+        }))
     }
 
     /// The error to answer with, if it was asked.
@@ -123,7 +148,11 @@ impl CancelToken {
             1 => {
                 Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"))
             }
-            2 => Err(Error::new(SqlState::new(b"08006"), "connection to client lost")),
+            2 => Err(Error::new(
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            )),
+            3 => Err(Error::new(SqlState::new(b"08006"), "connection to client lost")),
             _ => Err(Error::new(
                 SqlState::ADMIN_SHUTDOWN,
                 "terminating connection due to administrator command",

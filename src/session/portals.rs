@@ -35,6 +35,12 @@ pub(super) struct Lone {
     tag: Option<String>,
 }
 
+/// A portal whose lone statement has run, but was not answered: it is committed first.
+pub(super) struct Unsent {
+    name: String,
+    portal: Portal,
+}
+
 impl Portal {
     /// A portal that has not begun.
     pub(super) fn bound(
@@ -70,6 +76,17 @@ impl Session {
         max_rows: u32,
         out: &mut F,
     ) -> Result<()> {
+        let _limit = self.time_limit();
+        let result = self.run_portal(name, max_rows, out).await;
+        self.settle_error(result).await
+    }
+
+    async fn run_portal<F: Frontend>(
+        &mut self,
+        name: &str,
+        max_rows: u32,
+        out: &mut F,
+    ) -> Result<()> {
         let mut portal = self.portals.remove(name).ok_or_else(|| portal_gone(name))?;
         if let Some((prepared, values)) = portal.source.take() {
             if let Some(statement) = &prepared.statement {
@@ -98,6 +115,41 @@ impl Session {
                 format!("portal \"{name}\" cannot be run"),
             ));
         }
+        if self.can_wait(&portal, max_rows) {
+            self.unsent = Some(Unsent { name: name.to_owned(), portal });
+            return Ok(());
+        }
+        self.answer_portal(name, portal, max_rows, out).await
+    }
+
+    /// Whether a portal's answer can be kept until the Sync behind it has committed it. Nothing
+    /// has been said then, so that the statement can be run again.
+    fn can_wait(&self, portal: &Portal, max_rows: u32) -> bool {
+        let fixed = match &portal.outcome {
+            Some(Outcome::Done(_)) => true,
+            Some(Outcome::Rows { tag, .. }) => matches!(tag, Tag::Fixed(_)),
+            _ => false,
+        };
+        let open = self.transaction.as_ref();
+        let implicit = open.is_some_and(|t| t.mode == Mode::Implicit && !t.is_empty());
+        fixed && implicit && max_rows == 0 && self.lone.is_some()
+    }
+
+    /// Says what was kept back for a Sync, because something else has come.
+    pub async fn settle<F: Frontend>(&mut self, out: &mut F) -> Result<()> {
+        match self.unsent.take() {
+            Some(Unsent { name, portal }) => self.answer_portal(&name, portal, 0, out).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn answer_portal<F: Frontend>(
+        &mut self,
+        name: &str,
+        mut portal: Portal,
+        max_rows: u32,
+        out: &mut F,
+    ) -> Result<()> {
         self.say(out);
         let Some(mut outcome) = portal.outcome.take() else { return Err(portal_gone(name)) };
         let formats = portal.formats.clone();
@@ -123,24 +175,33 @@ impl Session {
     pub async fn sync<F: Frontend>(&mut self, out: &mut F) -> Result<()> {
         let lone = self.lone.take();
         self.lone_possible = false;
+        let mut unsent = self.unsent.take();
         let Some(transaction) = &self.transaction else { return Ok(()) };
         if transaction.mode != Mode::Implicit {
             return Ok(());
         }
+        let _limit = self.time_limit();
         match (self.commit_writes(None).await, lone) {
             (Ok(()), _) => {}
             (Err(error), Some(lone)) if error.code == SqlState::SERIALIZATION_FAILURE => {
-                self.run_again(lone, error).await?;
+                self.run_again(lone, error, &mut unsent).await?;
             }
             (Err(error), _) => return Err(error),
+        }
+        if let Some(Unsent { name, portal }) = unsent {
+            self.answer_portal(&name, portal, 0, out).await?;
         }
         self.end_implicit(out).await
     }
 
-    /// Runs the lone statement of a pipeline again after it met a concurrent one. The client has
-    /// its tag already, so it must answer with the same one.
-    async fn run_again(&mut self, lone: Lone, error: Error) -> Result<()> {
-        let Some(tag) = lone.tag else { return Err(error) };
+    /// Runs the lone statement of a pipeline again after it met a concurrent one. Where the client
+    /// has its tag already, it must answer with the same one.
+    async fn run_again(
+        &mut self,
+        lone: Lone,
+        error: Error,
+        unsent: &mut Option<Unsent>,
+    ) -> Result<()> {
         for attempt in 1.. {
             let exclusive = if attempt > RETRIES_MAX {
                 Some(self.cancel.or(self.engine.client.exclusive()).await?)
@@ -150,8 +211,9 @@ impl Session {
             self.abandon();
             self.open(Mode::Implicit, true).await?;
             let outcome = self.run_prepared(&lone.prepared, &lone.values).await?;
-            match outcome {
-                Outcome::Done(again) if again == tag => {}
+            match (&mut *unsent, outcome, &lone.tag) {
+                (Some(unsent), outcome, _) => unsent.portal.outcome = Some(outcome),
+                (None, Outcome::Done(again), Some(tag)) if again == *tag => {}
                 _ => return Err(error),
             }
             match self.commit_writes(exclusive.as_ref().map(|guard| guard.token())).await {
@@ -252,6 +314,7 @@ impl Session {
                 }
             }
             Some(Outcome::Changes(watch)) => {
+                self.transaction_mut()?.release_snapshot();
                 if count != Some(0) && !watch.is_ended() {
                     watch.fill(count, timeout_ms, &self.cancel).await?;
                 }

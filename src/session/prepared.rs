@@ -78,6 +78,7 @@ impl Session {
         if self.mode() == Mode::Failed {
             return Ok(Prepared { statement: Some(statement), param_types: vec![], desc: None });
         }
+        self.lone_possible |= self.transaction.is_none();
         self.open(Mode::Implicit, is_write(&statement)).await?;
         let bound = self.bind_statement(&statement, &mut types)?;
         let desc = self.describe(&bound)?;

@@ -1,8 +1,10 @@
 //! From a relation to its rows: optimize, lower, read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::catalog::objects::Catalog;
+use crate::catalog::item::ItemKind;
+use crate::catalog::objects::{Catalog, Change};
 use crate::coord::request::{ArrangementRead, Read, ReadSet, RowStream};
 use crate::error::{Error, Result};
 use crate::expr::scalar::Expr;
@@ -48,6 +50,13 @@ fn lower_relation(
     lower(relation, &available, settings, want)
 }
 
+/// A catalog as readers of the past plan with it: an index may be younger than its relation.
+pub(super) fn without_indexes(catalog: &Catalog) -> Result<Arc<Catalog>> {
+    let indexes = catalog.items().filter(|item| matches!(item.kind, ItemKind::Index(_)));
+    let drops: Vec<_> = indexes.map(|item| Change { id: item.id, item: None }).collect();
+    Ok(Arc::new(catalog.with(&drops)?))
+}
+
 /// Optimizes and lowers a relation that is to be maintained.
 pub(super) fn plan_maintained(
     engine: &Engine,
@@ -82,7 +91,8 @@ impl Session {
             // In the order in which they were written: VALUES, and the numbers that rows are given.
             return Ok(engine.client.constant(rows.clone()));
         }
-        let catalog = &transaction.catalog;
+        // What it has made is not there to be read before COMMIT, its indexes neither.
+        let catalog = &transaction.base;
         let lowered = lower_relation(&engine, catalog, &relation, &settings, Want::Peek)?;
         let (read, sets) = match lowered {
             Lowered::Peek { target, layout, bounds, mfp } => {

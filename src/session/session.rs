@@ -7,14 +7,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::coord::request::When;
 use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::Statement;
 use crate::repr::{GlobalId, RelationDesc};
 use crate::session::engine::Engine;
-use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice};
-use crate::session::portals::{Lone, Portal};
+use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice, TimeoutGuard};
+use crate::session::portals::{Lone, Portal, Unsent};
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
 use crate::session::transaction::{Mode, Transaction};
@@ -39,6 +40,10 @@ pub struct Session {
     pub(super) lone: Option<Lone>,
     /// Whether the implicit transaction was opened for a statement that has not run yet.
     pub(super) lone_possible: bool,
+    /// What the lone write of a pipeline answers once it is committed.
+    pub(super) unsent: Option<Unsent>,
+    /// Whether it has committed something that may not be durable yet.
+    pub(super) ahead: bool,
     /// The last value that this session took from each sequence.
     pub(super) sequence_values: HashMap<GlobalId, i64>,
     /// What is to be said before the statement's end.
@@ -95,6 +100,8 @@ impl Session {
             portals: HashMap::new(),
             lone: None,
             lone_possible: false,
+            unsent: None,
+            ahead: false,
             sequence_values: HashMap::new(),
             notices: Vec::new(),
             reports: Vec::new(),
@@ -119,6 +126,25 @@ impl Session {
 
     /// Runs the statements of a Query message.
     pub async fn simple_query<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
+        let result = self.run_text(text, out).await;
+        self.settle_error(result).await
+    }
+
+    /// An error tells something of what was read, so that has to be durable first.
+    pub(super) async fn settle_error(&mut self, result: Result<()>) -> Result<()> {
+        if result.is_err() && self.mode() != Mode::Failed {
+            self.await_read().await?;
+        }
+        result
+    }
+
+    /// The time limit of the statement that begins now.
+    pub(super) fn time_limit(&self) -> Option<TimeoutGuard> {
+        let limit = self.variables.statement_timeout_ms().map(Duration::from_millis);
+        limit.map(|limit| self.cancel.cancel_after(limit))
+    }
+
+    async fn run_text<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
         self.portals.remove("");
         let statements = sql::parse(text)?;
         if statements.is_empty() {
@@ -127,6 +153,7 @@ impl Session {
         }
         let lone = statements.len() == 1;
         for statement in &statements {
+            let _limit = self.time_limit();
             self.check_state(statement)?;
             if lone && self.transaction.is_none() {
                 self.run_lone(statement, out).await?;
@@ -180,52 +207,47 @@ impl Session {
             let mut outcome = self.start(bound).await?;
             if let Outcome::CopyIn(copy) = outcome {
                 outcome = self.copy_in(*copy, out).await?;
+                self.commit_copied().await?;
             }
             let token = exclusive.as_ref().map(|guard| guard.token());
             match self.commit_writes(token).await {
-                Err(error)
-                    if error.code == SqlState::SERIALIZATION_FAILURE
-                        && self.can_retry(&outcome)
-                        && token.is_none() =>
-                {
+                Err(error) if error.code == SqlState::SERIALIZATION_FAILURE && token.is_none() => {
                     self.abandon();
                 }
                 Err(error) => return Err(error),
-                Ok(()) => return self.answer(&mut outcome, out).await,
+                Ok(()) => {
+                    // Others need not wait until the client has taken its answer.
+                    drop(exclusive);
+                    return self.answer(&mut outcome, out).await;
+                }
             }
         }
         Ok(())
     }
 
-    /// A COPY cannot be run again: its data is gone.
-    fn can_retry(&self, outcome: &Outcome) -> bool {
-        !matches!(outcome, Outcome::Done(tag) if tag.starts_with("COPY "))
-    }
-
     /// Opens a transaction, unless one is open; a block that has done nothing yet takes its
     /// snapshot now, so that it shows all that was acknowledged before its first statement.
     pub(super) async fn open(&mut self, mode: Mode, writes: bool) -> Result<()> {
-        let when = if writes { When::Tip } else { When::Durable };
-        let fresh = match &self.transaction {
-            None => true,
-            Some(transaction) => {
-                transaction.mode == Mode::Block
-                    && transaction.is_empty()
-                    && transaction.work.reads.is_empty()
-                    && transaction.savepoints.is_empty()
-            }
-        };
+        let at_tip = writes || self.ahead;
+        let when = if at_tip { When::Tip } else { When::Durable };
+        // Parse has opened one, but the statement begins when it is run.
+        let renewable = |mode| mode == Mode::Block || mode == Mode::Implicit && self.lone_possible;
+        let fresh = self
+            .transaction
+            .as_ref()
+            .is_none_or(|t| t.released || renewable(t.mode) && t.is_fresh());
         if !fresh {
             return Ok(());
         }
         let snapshot = self.cancel.or(self.engine.client.snapshot(when)).await?;
         let taken = snapshot.taken;
         let mut next = Transaction::new(snapshot, taken, mode);
-        next.at_tip = writes;
+        next.at_tip = at_tip;
         if let Some(block) = &self.transaction {
             next.mode = block.mode;
             next.start = block.start;
             next.read_only = block.read_only;
+            next.watches = block.watches;
         }
         self.transaction = Some(next);
         Ok(())
@@ -242,8 +264,11 @@ impl Session {
     /// Commits what an implicit transaction has written; its snapshot stays for the answer.
     pub(super) async fn commit_writes(&mut self, exclusive: Option<u64>) -> Result<()> {
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        if transaction.mode != Mode::Implicit || transaction.is_empty() {
+        if transaction.mode != Mode::Implicit {
             return Ok(());
+        }
+        if transaction.is_empty() {
+            return self.await_read().await;
         }
         self.commit_work(exclusive).await
     }
@@ -278,6 +303,7 @@ impl Session {
             _ => {
                 self.abandon();
                 self.portals.clear();
+                self.unsent = None;
             }
         }
     }

@@ -38,6 +38,10 @@ pub(super) struct Transaction {
     /// Whether the snapshot may be newer than what is durable.
     pub(super) at_tip: bool,
     pub(super) read_only: bool,
+    /// Whether it has a subscription, which stands outside of it.
+    pub(super) watches: bool,
+    /// Whether the snapshot's content is given up: what comes next takes another.
+    pub(super) released: bool,
     pub(super) work: Work,
     pub(super) savepoints: Vec<Savepoint>,
 }
@@ -107,6 +111,8 @@ impl Transaction {
             catalog,
             at_tip: false,
             read_only: false,
+            watches: false,
+            released: false,
             work: Work::default(),
             savepoints: Vec::new(),
         }
@@ -122,15 +128,18 @@ impl Transaction {
         self.base.get(id).is_none()
     }
 
-    /// Refuses a write in a read-only transaction.
-    pub(super) fn check_writable(&self, command: &str) -> Result<()> {
-        if !self.read_only {
-            return Ok(());
+    /// Whether nothing hangs on its snapshot yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.is_empty() && self.work.reads.is_empty() && self.savepoints.is_empty()
+    }
+
+    /// Lets go of the snapshot before a wait without end, if nothing hangs on it: a hold keeps all
+    /// history since its time, and the keys of all writes.
+    pub(super) fn release_snapshot(&mut self) {
+        if self.is_fresh() {
+            self.snapshot.release();
+            self.released = true;
         }
-        Err(Error::new(
-            SqlState::READ_ONLY_SQL_TRANSACTION,
-            format!("cannot execute {command} in a read-only transaction"),
-        ))
     }
 
     /// Changes an object, and says what workers must do for it at COMMIT.
@@ -161,18 +170,19 @@ impl Transaction {
         made.map(|ddl| ddl.change.id).collect()
     }
 
-    /// What the coordinator is asked to commit.
-    pub(super) fn to_commit(&self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
-        let writes = self.work.buffers.iter().map(|(table, buffer)| {
-            let mut buffer = buffer.clone();
+    /// What the coordinator is asked to commit. The buffers are handed over: whatever comes of it,
+    /// the transaction is at its end.
+    pub(super) fn to_commit(&mut self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
+        let work = std::mem::take(&mut self.work);
+        let writes = work.buffers.into_iter().map(|(table, mut buffer)| {
             buffer.consolidate();
-            TableWrite { table: *table, updates: Arc::new(buffer.updates) }
+            TableWrite { table, updates: Arc::new(buffer.updates) }
         });
         Commit {
             snapshot: self.snapshot.time,
-            reads: self.work.reads.clone(),
+            reads: work.reads,
             writes: writes.filter(|write| !write.updates.is_empty()).collect(),
-            ddl: self.work.ddl.clone(),
+            ddl: work.ddl,
             catalog_version: self.base.version(),
             asynchronous,
             exclusive,

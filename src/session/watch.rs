@@ -16,7 +16,7 @@ use crate::plan::statement::Subscribe;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnDesc, ColumnType, Datum, Diff, RelationDesc, Row, ScalarType, Timestamp};
 use crate::session::frontend::{CancelToken, Format, Frontend};
-use crate::session::read::plan_maintained;
+use crate::session::read::{plan_maintained, without_indexes};
 use crate::session::session::{Outcome, Session, fields};
 
 /// A subscription on its way to the client.
@@ -26,8 +26,8 @@ pub(super) struct Watch {
     /// The relation's own columns.
     types: Vec<ScalarType>,
     progress: bool,
-    /// Rows of the result that were not sent.
-    waiting: VecDeque<Row>,
+    /// Rows of the result that were not sent, and what each took of the credit.
+    waiting: VecDeque<(Row, u64)>,
     /// All up to here has come.
     complete: Timestamp,
     ended: bool,
@@ -61,16 +61,11 @@ impl Session {
             )
             .with_hint("Commit first: a subscription shows committed changes only."));
         }
-        let catalog = transaction.catalog.clone();
+        let mut catalog = transaction.catalog.clone();
         let time = |expr: &Option<_>| expr.as_ref().map(|expr| self.time_of(expr)).transpose();
         let (as_of, up_to) = (time(&subscribe.as_of)?, time(&subscribe.up_to)?);
-        if let (Some(from), Some(to)) = (as_of, up_to)
-            && to < from
-        {
-            return Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("UP TO {to} lies before AS OF {from}"),
-            ));
+        if as_of.is_some() {
+            catalog = without_indexes(&catalog)?;
         }
         let desc = describe(&subscribe);
         let types = subscribe.desc.scalars();
@@ -82,8 +77,9 @@ impl Session {
         plan.sink = Sink::Subscribe { up_to, snapshot: subscribe.snapshot, buffer_limit };
         let request = SubscribeRequest { dataflow: plan, as_of };
         let stream = self.cancel.or(self.engine.client.subscribe(request)).await?;
-        // The stream goes on for ever: nothing may be held back for its sake.
-        self.transaction_mut()?.work.reads.clear();
+        let transaction = self.transaction_mut()?;
+        transaction.watches = true;
+        transaction.release_snapshot();
         Ok(Outcome::Changes(Box::new(Watch {
             stream,
             desc,
@@ -108,11 +104,10 @@ impl Session {
         let types = watch.desc.scalars();
         let mut sent = 0;
         loop {
-            while let Some(row) = watch.waiting.pop_front() {
+            while let Some(row) = watch.pop() {
                 let mut datums = Vec::with_capacity(types.len());
                 decode_values(&types, row.bytes(), &mut datums);
                 out.data_row(&datums, &fields, &settings);
-                watch.stream.consumed(row.bytes().len() as u64);
                 sent += 1;
                 if sent == max_rows {
                     out.portal_suspended();
@@ -138,8 +133,10 @@ impl Watch {
 
     /// The next row that has come, if one has.
     pub(super) fn pop(&mut self) -> Option<Row> {
-        let row = self.waiting.pop_front()?;
-        self.stream.consumed(row.bytes().len() as u64);
+        let (row, taken) = self.waiting.pop_front()?;
+        if taken > 0 {
+            self.stream.consumed(taken);
+        }
         Some(row)
     }
 
@@ -201,8 +198,9 @@ impl Watch {
         match event {
             ChangeEvent::Changes(changes) => {
                 for (time, row, diff) in changes {
+                    let taken = row.bytes().len().max(1) as u64;
                     let row = self.change_row(time, &row, diff);
-                    self.waiting.push_back(row);
+                    self.waiting.push_back((row, taken));
                 }
             }
             ChangeEvent::Progress(time) => {
@@ -210,7 +208,7 @@ impl Watch {
                 if self.progress {
                     let mut datums = vec![Datum::Int8(time as i64), Datum::Bool(true)];
                     datums.resize(self.desc.arity(), Datum::Null);
-                    self.waiting.push_back(pack(&datums));
+                    self.waiting.push_back((pack(&datums), 0));
                 }
             }
             ChangeEvent::End => self.ended = true,

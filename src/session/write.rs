@@ -20,7 +20,7 @@ use crate::plan::statement::{ColumnSource, Delete, Insert, Returning, Update};
 use crate::repr::text::format_text;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, Diff, GlobalId, Row, ScalarType};
-use crate::session::layout::RowEncoder;
+use crate::session::layout::{RowDecoder, RowEncoder};
 use crate::session::rows::{Rows, sorted};
 use crate::session::session::{Outcome, Session, Tag};
 
@@ -35,7 +35,7 @@ struct Changes {
 
 impl Session {
     pub(super) async fn insert(&mut self, insert: Insert) -> Result<Outcome> {
-        self.transaction()?.check_writable("INSERT")?;
+        self.check_writable("INSERT")?;
         let rows = self.source_rows(insert.source).await?;
         let rows = self.complete_rows(insert.table, &insert.columns, rows.0, &rows.1).await?;
         let written = self.put_rows(insert.table, rows, insert.on_conflict_do_nothing).await?;
@@ -162,6 +162,25 @@ impl Session {
         Ok(put)
     }
 
+    /// Puts rows that are in the table's layout already.
+    pub(super) async fn put_encoded(
+        &mut self,
+        table: GlobalId,
+        updates: Vec<(Row, Row, Diff)>,
+    ) -> Result<()> {
+        let catalog = self.transaction()?.catalog.clone();
+        let layout = self.engine.layout(&catalog, table)?;
+        if self.is_keyed(table)? {
+            let wanted = updates.iter().map(|(key, _, _)| key.clone()).collect();
+            let taken = self.existing_keys(table, &layout, wanted, &BTreeSet::new()).await?;
+            if let Some((key, value, _)) = updates.iter().find(|(key, _, _)| taken.contains(key)) {
+                let row = pack(&RowDecoder::new(&layout).decode(key, value));
+                return Err(self.duplicate(table, &layout, &row));
+            }
+        }
+        self.buffer(table, updates)
+    }
+
     fn is_keyed(&self, table: GlobalId) -> Result<bool> {
         let item = self.transaction()?.catalog.expect(table)?;
         Ok(matches!(&item.kind, ItemKind::Table(table) if table.primary_key.is_some()))
@@ -260,7 +279,7 @@ impl Session {
     }
 
     pub(super) async fn update(&mut self, update: Update) -> Result<Outcome> {
-        self.transaction()?.check_writable("UPDATE")?;
+        self.check_writable("UPDATE")?;
         let (rows, types) = self.selected(update.selection).await?;
         let width = types.len() / 2;
         let item = self.transaction()?.catalog.expect(update.table)?.clone();
@@ -317,7 +336,7 @@ impl Session {
     }
 
     pub(super) async fn delete(&mut self, delete: Delete) -> Result<Outcome> {
-        self.transaction()?.check_writable("DELETE")?;
+        self.check_writable("DELETE")?;
         let (rows, types) = self.selected(delete.selection).await?;
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, delete.table)?;
@@ -335,7 +354,7 @@ impl Session {
     }
 
     pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>) -> Result<Outcome> {
-        self.transaction()?.check_writable("TRUNCATE TABLE")?;
+        self.check_writable("TRUNCATE TABLE")?;
         for table in tables {
             let item = self.transaction()?.catalog.expect(table)?.clone();
             let desc = item.desc().ok_or_else(|| Error::internal("not a table"))?;

@@ -83,6 +83,9 @@ pub trait Backend: Send {
     /// Forgets a portal, if it exists.
     fn close_portal(&mut self, name: &str);
 
+    /// Says what is still to be said before any request but Sync is answered.
+    fn settle<F: Frontend>(&mut self, out: &mut F) -> impl Future<Output = Result<()>> + Send;
+
     /// Ends the implicit transaction of a series of extended messages.
     fn sync<F: Frontend>(&mut self, out: &mut F) -> impl Future<Output = Result<()>> + Send;
 
@@ -149,6 +152,10 @@ impl Backend for Session {
 
     fn close_portal(&mut self, name: &str) {
         self.close_portal(name);
+    }
+
+    async fn settle<F: Frontend>(&mut self, out: &mut F) -> Result<()> {
+        self.settle(out).await
     }
 
     async fn sync<F: Frontend>(&mut self, out: &mut F) -> Result<()> {

@@ -246,6 +246,9 @@ impl<S: Backend> Connection<S> {
 
     async fn answer(&mut self, request: Request) -> Result<()> {
         let Connection { session, client, .. } = self;
+        if !matches!(request, Request::Sync) {
+            session.settle(client).await?;
+        }
         match request {
             Request::Query(sql) => session.simple_query(&sql, client).await,
             Request::Parse(parse) => {

@@ -173,6 +173,10 @@ impl Backend for MockSession {
         self.portals.remove(name);
     }
 
+    async fn settle<F: Frontend>(&mut self, _: &mut F) -> Result<()> {
+        Ok(())
+    }
+
     async fn sync<F: Frontend>(&mut self, _: &mut F) -> Result<()> {
         self.portals.clear();
         Ok(())
