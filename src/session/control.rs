@@ -36,14 +36,18 @@ impl Session {
             }
             Statement::Savepoint { name } => {
                 self.in_block("SAVEPOINT")?.savepoint(name);
+                self.variables.savepoint();
                 done("SAVEPOINT")
             }
             Statement::ReleaseSavepoint { name } => {
-                self.in_block("RELEASE SAVEPOINT")?.release(&name)?;
+                let depth = self.in_block("RELEASE SAVEPOINT")?.release(&name)?;
+                self.variables.release(depth);
                 done("RELEASE")
             }
             Statement::RollbackTo { name } => {
-                self.in_block("ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+                let depth = self.in_block("ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+                let changed = self.variables.rollback_to(depth);
+                self.reports.extend(changed);
                 done("ROLLBACK")
             }
             other => Err(Error::internal(format!("not transaction control: {other:?}"))),
@@ -66,7 +70,8 @@ impl Session {
         self.transaction = None;
         match result {
             Ok(()) => {
-                self.variables.commit();
+                let changed = self.variables.commit();
+                self.reports.extend(changed);
                 self.next_in_chain(chain).await?;
                 Ok(Outcome::Done("COMMIT".into()))
             }

@@ -67,6 +67,7 @@ impl Session {
             }
             Statement::Show { name: Some(name) } => {
                 let value = self.variables.get(&name)?;
+                let name = self.variables.name(&name)?;
                 Ok(text_rows(&[&name], vec![vec![value]], Tag::Fixed("SHOW".into())))
             }
             Statement::Show { name: None } => {

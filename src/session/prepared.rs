@@ -110,7 +110,7 @@ impl Session {
             Statement::Delete(delete) => delete.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Subscribe(subscribe) => Some(watch::describe(subscribe)),
             Statement::Explain(_) => Some(text_column("QUERY PLAN")),
-            Statement::Show { name: Some(name) } => Some(text_column(name)),
+            Statement::Show { name: Some(name) } => Some(text_column(&self.variables.name(name)?)),
             Statement::Show { name: None } => {
                 let mut desc = text_column("name");
                 desc.columns.extend(text_column("setting").columns);

@@ -279,7 +279,8 @@ impl Session {
             self.commit_writes(None).await?;
             self.transaction = None;
             self.portals.clear();
-            self.variables.commit();
+            let changed = self.variables.commit();
+            self.reports.extend(changed);
         }
         self.say(out);
         Ok(())
@@ -311,7 +312,9 @@ impl Session {
     /// Says what has gathered beside the result.
     pub(super) fn say<F: Frontend>(&mut self, out: &mut F) {
         for notice in self.notices.drain(..) {
-            out.notice(&notice);
+            if self.variables.wants_notice(notice.severity) {
+                out.notice(&notice);
+            }
         }
         for (name, value) in self.reports.drain(..) {
             out.parameter_status(&name, &value);

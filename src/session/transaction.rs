@@ -195,15 +195,16 @@ impl Transaction {
         self.savepoints.push(Savepoint { name, work, catalog });
     }
 
-    /// `RELEASE SAVEPOINT`.
-    pub(super) fn release(&mut self, name: &str) -> Result<()> {
+    /// `RELEASE SAVEPOINT`; returns how many there are around it.
+    pub(super) fn release(&mut self, name: &str) -> Result<usize> {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at);
-        Ok(())
+        Ok(at)
     }
 
     /// `ROLLBACK TO SAVEPOINT`, which also heals a failed block. What was read stays read.
-    pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
+    /// Returns how many savepoints there are around it.
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<usize> {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at + 1);
         let savepoint = &self.savepoints[at];
@@ -211,7 +212,7 @@ impl Transaction {
         self.work = Work { reads, ..savepoint.work.clone() };
         self.catalog = savepoint.catalog.clone();
         self.mode = Mode::Block;
-        Ok(())
+        Ok(at)
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
