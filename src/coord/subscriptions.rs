@@ -168,8 +168,10 @@ impl Coordinator {
             ready.shrink_to_fit();
             let _ = subscription.out.send(Ok(ChangeEvent::Changes(ready)));
         }
-        // Whoever failed says nothing more, so it is not waited for.
-        if let Some((_, error)) = subscription.failure.take_if(|(at, _)| *at <= released) {
+        // Whoever failed has told all before that time, and says nothing more; the others have to
+        // come as far, since what they have to say before it is part of the stream.
+        let is_due = |at| at <= released && complete.is_none_or(|upper| upper >= at);
+        if let Some((_, error)) = subscription.failure.take_if(|(at, _)| is_due(*at)) {
             let _ = subscription.out.send(Err(error));
             return self.end_reader(reader);
         }
