@@ -178,8 +178,18 @@ impl Binder<'_, '_> {
                 Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \")\"").at(position)
             );
         };
-        let equal = self.operator("=", Some(left.clone()), right, position)?;
-        let left = self.settle(left)?;
+        let types = (left.scalar(self), right.scalar(self));
+        let equal = self.operator("=", Some(left.clone()), right.clone(), position)?;
+        // The value is the left operand of that `=`, with the type that it has there.
+        let is_promoted = match types {
+            (None, Some(_)) => true,
+            (Some(left), Some(ScalarType::Numeric)) => left != ScalarType::Numeric,
+            _ => false,
+        };
+        let left = match is_promoted {
+            true => self.unify(vec![left, right], "NULLIF", position)?.swap_remove(0),
+            false => self.settle(left)?,
+        };
         let ty = ColumnType { nullable: true, ..left.ty };
         let branches = vec![(equal.expr, Expr::null(ty))];
         Ok(Typed { expr: Expr::Case { branches, otherwise: Box::new(left.expr) }, ty })

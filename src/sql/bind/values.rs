@@ -68,7 +68,9 @@ impl Binder<'_, '_> {
                 }
             }
         }
-        let (mut constant, mut computed) = (vec![], vec![]);
+        // In the order of the text: identity columns are numbered in it.
+        let mut parts: Vec<Plan> = vec![];
+        let mut constant = vec![];
         for mut row in rows {
             for typed in &mut row {
                 if typed.expr.is_constant() {
@@ -78,18 +80,19 @@ impl Binder<'_, '_> {
             let datums: Option<Vec<_>> = row.iter().map(|typed| typed.expr.as_literal()).collect();
             match datums {
                 Some(datums) => constant.push(pack(&datums)),
-                None => computed.push(row),
+                None => {
+                    if !constant.is_empty() {
+                        let before = std::mem::take(&mut constant);
+                        parts.push(Plan::constant(before, types.clone()));
+                    }
+                    parts.push(Plan::unit().map(row));
+                }
             }
         }
-        let mut plan = (!constant.is_empty() || computed.is_empty())
-            .then(|| Plan::constant(constant, types.clone()));
-        for row in computed {
-            let row = Plan::unit().map(row);
-            plan = Some(match plan {
-                None => row,
-                Some(plan) => plan.union(row),
-            });
+        if !constant.is_empty() || parts.is_empty() {
+            parts.push(Plan::constant(constant, types.clone()));
         }
+        let plan = parts.into_iter().reduce(Plan::union);
         let mut plan = plan.unwrap_or_else(Plan::unit);
         plan.types = types;
         plan
