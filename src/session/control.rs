@@ -90,7 +90,7 @@ impl Session {
             return Ok(());
         }
         let made = transaction.hydrating();
-        let commit = transaction.to_commit(asynchronous, exclusive);
+        let commit = transaction.take_commit(asynchronous, exclusive);
         // A commit that was sent goes through, so it is not given up half-way; but what it makes
         // can be undone while it fills.
         let client = self.engine.client.clone();

@@ -62,7 +62,7 @@ impl Session {
         if transaction.is_empty() {
             return Ok(());
         }
-        let commit = transaction.to_commit(asynchronous, None);
+        let commit = transaction.take_commit(asynchronous, None);
         let writes = commit.writes.clone();
         match self.engine.client.commit(commit).await {
             Err(error) if error.code == SqlState::SERIALIZATION_FAILURE => {}

@@ -172,7 +172,7 @@ impl Transaction {
 
     /// What the coordinator is asked to commit. The buffers are handed over: whatever comes of it,
     /// the transaction is at its end.
-    pub(super) fn to_commit(&mut self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
+    pub(super) fn take_commit(&mut self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
         let work = std::mem::take(&mut self.work);
         let writes = work.buffers.into_iter().map(|(table, mut buffer)| {
             buffer.consolidate();
