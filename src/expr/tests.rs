@@ -199,6 +199,10 @@ fn untyped_literals_take_the_type_that_is_likely() {
     assert_eq!(types("||", None, None), Ok(vec![Text, Text]));
     assert_eq!(types("+", Some(Bool), Some(Int4)), Err(ResolveError::NotFound));
     assert_eq!(types("||", Some(Int4), Some(Int4)), Err(ResolveError::NotFound));
+    let call = |name, args: &[Option<ScalarType>]| resolve_function(name, args).map(|r| r.func.oid);
+    assert_eq!(call("quote_literal", &[None]), Ok(1283));
+    assert_eq!(call("quote_literal", &[Some(Varchar)]), Ok(1283));
+    assert_eq!(call("quote_literal", &[Some(Int4)]), Ok(1285));
     let error = ResolveError::NotFound.of_operator("+", Some(Some(Int4)), None);
     assert_eq!(error.message, "operator does not exist: integer + unknown");
 }

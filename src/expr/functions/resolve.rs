@@ -220,7 +220,7 @@ fn keep_likely(candidates: Vec<Candidate>, args: &[Untyped]) -> Vec<Candidate> {
     let fits = |c: &Candidate| {
         likely.iter().all(|(slot, chosen, preferred)| {
             let ty = c.types[*slot];
-            category(ty) == *chosen && (!preferred || is_preferred(ty))
+            !c.func.takes_any(*slot) && category(ty) == *chosen && (!preferred || is_preferred(ty))
         })
     };
     let kept: Vec<_> = candidates.iter().filter(|c| fits(c)).cloned().collect();

@@ -64,11 +64,17 @@ impl Binder<'_, '_> {
         position: Option<u32>,
     ) -> Result<Typed> {
         let types: Vec<_> = args.iter().map(|arg| arg.scalar(self)).collect();
+        let target = ScalarType::ALL.into_iter().find(|ty| ty.name() == name);
+        if let (Some(target), [from]) = (target, types.as_slice())
+            && from.is_none_or(|from| from == target)
+        {
+            let arg = args.remove(0);
+            return self.convert(arg, ColumnType::nullable(target), position);
+        }
         let error = match functions::resolve_function(name, &types) {
             Ok(resolved) => return self.call(&resolved, args),
             Err(error) => error.of_function(name, &types),
         };
-        let target = ScalarType::ALL.into_iter().find(|ty| ty.name() == name);
         if let (Some(target), 1, SqlState::UNDEFINED_FUNCTION) = (target, args.len(), error.code) {
             let arg = args.remove(0);
             if types[0].is_none_or(|from| functions::is_coercible(Some(from), target))
@@ -86,5 +92,5 @@ impl Binder<'_, '_> {
 fn is_shape_conversion(from: Option<ScalarType>, to: ScalarType) -> bool {
     use functions::Category::String;
     let Some(from) = from else { return true };
-    functions::category(to) == String || functions::category(from) != String
+    functions::category(to) == String || functions::category(from) == String
 }
