@@ -66,7 +66,10 @@ impl Binder<'_, '_> {
         let types: Vec<_> = args.iter().map(|arg| arg.scalar(self)).collect();
         let target = ScalarType::ALL.into_iter().find(|ty| ty.name() == name);
         if let (Some(target), [from]) = (target, types.as_slice())
-            && from.is_none_or(|from| from == target)
+            && from.is_none_or(|from| {
+                // A varchar is a text already; the others have functions.
+                from == target || (from, target) == (ScalarType::Varchar, ScalarType::Text)
+            })
         {
             let arg = args.remove(0);
             return self.convert(arg, ColumnType::nullable(target), position);
