@@ -51,11 +51,11 @@ pub struct Imports(pub Vec<Vec<Promise>>);
 
 impl Imports {
     /// Promises for each import: once it is complete below its need, nothing comes below `time`.
-    pub fn advance(&self, needs: &[Timestamp], time: Timestamp) {
+    /// Sources that can go on now are added to `woken`, for the caller to wake.
+    pub fn stand(&self, needs: &[Timestamp], time: Timestamp, woken: &mut Vec<Promise>) {
         for (sources, need) in self.0.iter().zip(needs) {
-            for source in sources {
-                source.advance(*need, time);
-            }
+            let ready = sources.iter().filter(|source| source.stand(*need, time));
+            woken.extend(ready.cloned());
         }
     }
 }

@@ -13,18 +13,20 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use timely::worker::Worker;
 
 use super::arrangement::RowUpdate;
 use super::built::{Built, BuiltSink, Imports, Rendering};
 use super::command::{Command, Peek, Promise, ReaderId, Response, Write};
+use super::import;
 use super::input::TableInput;
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Sink};
-use crate::repr::{GlobalId, Timestamp};
+use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
 /// A dataflow that runs, other than a table's.
 struct Running {
@@ -54,9 +56,17 @@ pub(super) struct Loop<'w> {
     peeking: BTreeSet<ReaderId>,
     /// New maintained dataflows, and the time at which they must be complete.
     hydrating: BTreeMap<GlobalId, Timestamp>,
+    /// Imports that can go on by what was promised, and have not been told.
+    promised: Vec<import::Promise>,
+    /// Whether tables have been written since the last step.
+    written: bool,
     /// Arrangements that will have changed once they are complete below a time, by their maker.
     settling: BTreeMap<GlobalId, Timestamp>,
 }
+
+/// How long a worker looks for another command before it parks: to be woken takes longer than that,
+/// and whoever has just heard an answer is likely to go on.
+const IDLE_SPIN: Duration = Duration::from_micros(20);
 
 /// Runs a worker until it is told to stop.
 pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, respond: Respond) {
@@ -71,9 +81,12 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         awake: Rc::default(),
         peeking: BTreeSet::new(),
         hydrating: BTreeMap::new(),
+        promised: Vec::new(),
+        written: false,
         settling: BTreeMap::new(),
     };
     let mut busy = false;
+    let mut last_command = Instant::now();
     loop {
         while let Some(command) = mailbox.take() {
             if matches!(command, Command::Stop) {
@@ -82,9 +95,10 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
             state.execute(command);
             // What was asked may be there already, with nothing for timely to do.
             busy = true;
+            last_command = Instant::now();
         }
-        if busy {
-            state.worker.step();
+        if busy || last_command.elapsed() < IDLE_SPIN {
+            state.step();
         } else {
             // A wake-up that comes before the parking is not lost.
             state.worker.step_or_park(None);
@@ -94,6 +108,20 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
 }
 
 impl Loop<'_> {
+    /// Steps once. Tables come before what reads them: dataflows that were promised a time run when
+    /// the writes that came with the promise are there, not once for each.
+    fn step(&mut self) {
+        if !std::mem::take(&mut self.written) {
+            self.wake_promised();
+        }
+        self.worker.step();
+        self.wake_promised();
+    }
+
+    fn wake_promised(&mut self) {
+        self.promised.drain(..).for_each(|import| import.wake());
+    }
+
     fn execute(&mut self, command: Command) {
         match command {
             Command::CreateTable { id, since, .. } => self.create_table(id, since),
@@ -129,16 +157,20 @@ impl Loop<'_> {
         let mut last: BTreeMap<GlobalId, Timestamp> = BTreeMap::new();
         for Write { time, table, updates } in writes {
             let Some(input) = self.tables.get_mut(table) else { continue };
-            let share = updates.iter().skip(index).step_by(peers);
-            let updates: Vec<RowUpdate> = share
-                .map(|(key, value, diff)| ((key.clone(), value.clone()), *time, *diff))
-                .collect();
-            input.write(updates);
+            let update = |(key, value, diff): &(Row, Row, Diff)| -> RowUpdate {
+                ((key.clone(), value.clone()), *time, *diff)
+            };
+            input.write(if peers == 1 {
+                updates.iter().map(update).collect()
+            } else {
+                updates.iter().skip(index).step_by(peers).map(update).collect()
+            });
             last.insert(*table, *time);
         }
         for (table, time) in last {
             if let Some(input) = self.tables.get_mut(&table) {
                 close(input, time);
+                self.written = true;
                 self.settling.insert(table, input.open_from());
             }
         }
@@ -178,7 +210,7 @@ impl Loop<'_> {
 
     fn promise(&mut self, promise: &Promise) {
         let Some(running) = self.dataflows.get(&promise.dataflow) else { return };
-        running.imports.advance(&promise.needs, promise.upto);
+        running.imports.stand(&promise.needs, promise.upto, &mut self.promised);
         if running.reader.is_none() {
             self.settling.insert(promise.dataflow, promise.upto);
         }
@@ -311,7 +343,6 @@ impl Loop<'_> {
 mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::sync::{Arc, Mutex};
-    use std::time::Duration;
 
     use super::super::arrangement::arrange_rows;
     use super::super::built::{Imports, Notify};
@@ -329,7 +360,6 @@ mod tests {
     use crate::plan::physical::{Arrangement, ArrangementId, Import};
     use crate::repr::key::KeyMode;
     use crate::repr::settings::FormatSettings;
-    use crate::repr::{Diff, Row};
 
     const TABLE: GlobalId = GlobalId(20_000);
     const VIEW: GlobalId = GlobalId(20_001);
@@ -363,16 +393,17 @@ mod tests {
         worker.dataflow(|scope| {
             let source = traces.get_mut(&plan.imports[0].id).expect("imported");
             let (arranged, promise) = import(&mut source.oks, scope, "import");
-            let (oks, mut errs) = scan(arranged, "scan", plan.as_of, Box::new(copy));
+            let (oks, errs) = scan(arranged, "scan", plan.as_of, Box::new(copy), true);
+            let mut errs = errs.expect("it can fail");
             let mut promises = vec![promise];
             if let Some(trace) = &mut source.errs {
                 let (arranged, promise) = import(trace, scope, "import errors");
                 promises.push(promise);
                 let every: RowLogic = Box::new(|key, _, emit| emit.ok(Row::EMPTY, Row::new(key)));
-                let old = scan(arranged, "scan errors", plan.as_of, every).0;
+                let old = scan(arranged, "scan errors", plan.as_of, every, false).0;
                 errs = errs.concat(old.map(|(_, error)| error));
             }
-            let whole = oks.clone().map(|(_, value)| value);
+            let whole = oks.clone();
             let mut options = SubscribeOptions {
                 as_of: plan.as_of,
                 snapshot: true,

@@ -11,8 +11,10 @@
 //! promise was kept. So the message is sent at the later of the two.
 //!
 //! A trace forgets the importers that are gone only when its frontier moves; until then each of
-//! them costs some 130 bytes. Views move with each promise, but a table that is queried by
-//! ten thousand dataflows and never written should be sent a write without updates now and then.
+//! them costs some 130 bytes, and a table that is queried and never written would gather them for
+//! ever. So a dataflow that wants nothing from a time on ([`import_until`]), as each query does,
+//! takes what is there without being put down as a listener, where the promise says that nothing
+//! else will come. Only subscriptions and views listen to a table that stands still.
 //!
 //! The source hands over whole batches, which are shared and cost nothing. What must be sliced is
 //! reading them: [`super::scan`] and [`super::join`] do.
@@ -21,19 +23,25 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use differential_dataflow::operators::arrange::TraceReplayInstruction;
+use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::source;
 use timely::scheduling::Activator;
 
-use super::arrangement::{RowArranged, RowTrace};
+use super::arrangement::{RowArranged, RowTrace, upper_of};
 use crate::repr::Timestamp;
 
 /// Moves the frontier of one import on one worker.
 #[derive(Clone, Default)]
-pub struct Promise {
+pub struct Promise(Rc<State>);
+
+#[derive(Default)]
+struct State {
     // Who writes: the worker, on the coordinator's command. Who reads: the import source.
-    standing: Rc<Cell<Standing>>,
-    activator: Rc<RefCell<Option<Activator>>>,
+    standing: Cell<Standing>,
+    // Who writes: the source. Who reads: the worker, to know whether the source can go on now.
+    complete_below: Cell<Timestamp>,
+    activator: RefCell<Option<Activator>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -48,8 +56,21 @@ impl Promise {
     /// The promise must be true: no write of the imported relation may follow at a time from
     /// `need` up to `time`. An older promise is implied by a newer one.
     pub fn advance(&self, need: Timestamp, time: Timestamp) {
-        self.standing.set(Standing { need, below: time });
-        if let Some(activator) = &*self.activator.borrow() {
+        if self.stand(need, time) {
+            self.wake();
+        }
+    }
+
+    /// [`Promise::advance`] without waking the source; says whether it must be woken. It need not
+    /// be while it waits for the trace, which wakes it.
+    pub fn stand(&self, need: Timestamp, time: Timestamp) -> bool {
+        self.0.standing.set(Standing { need, below: time });
+        self.0.complete_below.get() >= need
+    }
+
+    /// Has the source run.
+    pub fn wake(&self) {
+        if let Some(activator) = &*self.0.activator.borrow() {
             activator.activate();
         }
     }
@@ -64,16 +85,47 @@ pub fn import<'s>(
     scope: Scope<'s, Timestamp>,
     name: &str,
 ) -> (RowArranged<'s>, Promise) {
+    import_until(trace, scope, name, None)
+}
+
+/// [`import`] for a dataflow to which nothing matters that happens at `until` or later.
+///
+/// The source ends when all below is there; what it has sent may go beyond.
+pub fn import_until<'s>(
+    trace: &mut RowTrace,
+    scope: Scope<'s, Timestamp>,
+    name: &str,
+    until: Option<Timestamp>,
+) -> (RowArranged<'s>, Promise) {
     let shared = trace.clone();
     let promise = Promise::default();
-    let (standing, activator) = (promise.standing.clone(), promise.activator.clone());
+    let state = Rc::clone(&promise.0);
     let stream = source(scope, name, move |capability, info| {
-        *activator.borrow_mut() = Some(scope.activator_for(Rc::clone(&info.address)));
-        let queue = trace.new_listener(scope.activator_for(info.address));
+        *state.activator.borrow_mut() = Some(scope.activator_for(Rc::clone(&info.address)));
+        // What was promised is known when the source first runs.
+        let mut unread = Some((trace.clone(), scope.activator_for(info.address)));
+        let mut queue = None;
         let mut capability = Some(capability);
-        let mut complete_below = Timestamp::MIN;
         move |output| {
             let Some(held) = capability.as_mut() else { return };
+            let Standing { need, below } = state.standing.get();
+            if let Some((mut trace, activator)) = unread.take() {
+                let complete = upper_of(&mut trace).is_none_or(|upper| upper >= need);
+                if complete && until.is_some_and(|until| below >= until) {
+                    let mut session = output.session(&*held);
+                    trace.map_spans(|span| {
+                        if span.has_updates() {
+                            session.give(span.clone());
+                        }
+                    });
+                    drop(session);
+                    capability = None;
+                    return;
+                }
+                queue = Some(trace.new_listener(activator));
+            }
+            let Some(queue) = &queue else { return };
+            let mut complete_below = state.complete_below.get();
             for instruction in queue.1.borrow_mut().drain(..) {
                 match instruction {
                     TraceReplayInstruction::Span(span, stamp) => {
@@ -90,7 +142,7 @@ pub fn import<'s>(
                     }
                 }
             }
-            let Standing { need, below } = standing.get();
+            state.complete_below.set(complete_below);
             if complete_below >= need && below > *held.time() {
                 held.downgrade(&below);
             }
@@ -136,7 +188,7 @@ mod tests {
             let (right, right_promise) = import(right, scope, "right");
             let logic: JoinLogic =
                 Box::new(|key, l, r, emit| emit.ok(Row::new(key), Row::new(&[l, r].concat())));
-            let (oks, _) = join_rows(left, right, "join", 0, logic);
+            let (oks, _) = join_rows(left, right, "join", 0, logic, false);
             let counts = arrange_rows(oks, "matches")
                 .reduce_abelian::<_, RowBuilder, RowSpine, RowContainer, _>(
                     "count",
@@ -150,7 +202,7 @@ mod tests {
                 Box::new(|key: &[u8], value: &[u8], emit: &mut crate::dataflow::emit::Emit| {
                     emit.ok(Row::new(key), Row::new(value));
                 });
-            let (counts, _) = scan(counts, "counts", 0, every);
+            let (counts, _) = scan(counts, "counts", 0, every, false);
             counts
                 .inspect(move |((key, count), time, diff)| {
                     let data = (number(key.bytes(), 0), number(count.bytes(), 0));

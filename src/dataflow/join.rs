@@ -12,18 +12,19 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::{consolidate, consolidate_updates};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
 use differential_dataflow::trace::cursor::{CursorList, cursor_list};
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
-use differential_dataflow::{AsCollection, VecCollection};
 use timely::Accountable;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::operate::FrontierInterest;
 
 use super::arrangement::{RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time};
 use super::emit::{Emit, JoinLogic};
@@ -57,7 +58,7 @@ impl<T: Time, C> RowCursorAt<T> for C where
 {
 }
 
-/// Joins two arrangements on their keys; returns rows and errors.
+/// Joins two arrangements on their keys; returns rows and, where `logic` is `fallible`, errors.
 ///
 /// `logic` sees key, left value and right value of each match. All updates come at `as_of` or
 /// later.
@@ -67,8 +68,9 @@ pub fn join_rows<'s>(
     name: &str,
     as_of: Timestamp,
     logic: JoinLogic,
-) -> (RowsByKey<'s>, Rows<'s>) {
-    join_traces(left, right, name, as_of, logic)
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
+    join_traces(left, right, name, as_of, logic, fallible)
 }
 
 /// [`join_rows`] for any time and for traces that are entered into a scope.
@@ -78,7 +80,8 @@ pub fn join_traces<'s, T: Time, L, R>(
     name: &str,
     as_of: T,
     logic: JoinLogic,
-) -> (RowsByKey<'s, T>, Rows<'s, T>)
+    fallible: bool,
+) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>)
 where
     L: TraceReader<Time = T, Batch: Navigable> + 'static,
     R: TraceReader<Time = T, Batch: Navigable> + 'static,
@@ -86,7 +89,7 @@ where
     BatchCursor<R>: RowCursorAt<T>,
 {
     let tactic = Tactic { logic: Rc::new(RefCell::new(logic)), as_of };
-    split(join_with_tactic(left, right, name, tactic), name)
+    split(join_with_tactic(left, right, name, tactic), name, fallible)
 }
 
 /// Rows, errors, and the number of matches it took to make them.
@@ -113,30 +116,34 @@ impl<T> Accountable for Metered<T> {
 fn split<'s, T: Time>(
     stream: Stream<'s, T, Metered<T>>,
     name: &str,
-) -> (RowsByKey<'s, T>, Rows<'s, T>) {
+    fallible: bool,
+) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let mut builder = OperatorBuilder::new(format!("{name}: rows"), stream.scope());
     let mut input = builder.new_input(stream, Pipeline);
+    builder.set_notify_for(0, FrontierInterest::Never);
     let (ok_output, ok_stream) = builder.new_output();
-    let (err_output, err_stream) = builder.new_output();
+    let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
-    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
         move |_frontiers| {
-            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            let mut ok_output = ok_output.activate();
+            let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
             input.for_each(|capability, metered| {
                 if !metered.oks.is_empty() {
                     let held = capability.retain_stamp(0);
                     ok_output.session(&held).give_container(&mut metered.oks);
                 }
-                if !metered.errs.is_empty() {
+                if let Some(output) = &mut err_output
+                    && !metered.errs.is_empty()
+                {
                     let held = capability.retain_stamp(1);
-                    err_output.session(&held).give_container(&mut metered.errs);
+                    output.session(&held).give_container(&mut metered.errs);
                 }
             });
         }
     });
-    let errs: VecCollection<'s, T, Row, Diff> = err_stream.as_collection();
-    (ok_stream.as_collection(), errs)
+    (ok_stream.as_collection(), err_stream.map(AsCollection::as_collection))
 }
 
 /// Makes a [`Walk`] of each pair of batch lists that differential hands over.
@@ -253,7 +260,7 @@ where
         if out.work == 0 {
             return None;
         }
-        consolidate_updates(&mut out.oks);
+        // Rows are added up where they are arranged, and few are equal before.
         consolidate_updates(&mut out.errs);
         Some(out)
     }
@@ -308,6 +315,10 @@ where
                 .iter()
                 .flat_map(|(t, d)| right_edits.iter().map(move |(u, e)| (t.join(u), d * e)))
         };
+        if let ([(left, m)], [(right, n)]) = (&left_edits[..], &right_edits[..]) {
+            let (time, diff) = (left.join(right), m * n);
+            out.oks.extend(self.emit.oks.drain(..).map(|row| (row, time.clone(), diff)));
+        }
         for row in self.emit.oks.drain(..) {
             out.oks.extend(edits().map(|(time, diff)| (row.clone(), time, diff)));
         }
@@ -397,18 +408,19 @@ mod tests {
                         emit.ok(Row::new(key), Row::new(&[l, r].concat()));
                         emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "match"));
                     });
-                    let (oks, errs) = join_rows(left, right, "join", 20, logic);
+                    let (oks, errs) = join_rows(left, right, "join", 20, logic, true);
                     let (err_seen, ok_seen) = (seen.clone(), seen);
                     oks.inspect(move |((key, value), time, diff)| {
                         let data = [key.bytes(), value.bytes()].concat();
                         let data = (0..3).map(|i| number(&data, i)).collect();
                         ok_seen.lock().unwrap().push((data, *time, *diff));
                     });
-                    errs.inspect(move |(_, time, diff)| {
-                        err_seen.lock().unwrap().push((vec![], *time, *diff));
-                    })
-                    .inner
-                    .probe_with(&probe);
+                    errs.expect("it can fail")
+                        .inspect(move |(_, time, diff)| {
+                            err_seen.lock().unwrap().push((vec![], *time, *diff));
+                        })
+                        .inner
+                        .probe_with(&probe);
                 });
             }
             while probe.less_than(&80) {
@@ -453,7 +465,7 @@ mod tests {
                         emit.ok(Row::EMPTY, Row::EMPTY);
                     }
                 });
-                let (oks, _) = join_rows(left, right, "join", 0, logic);
+                let (oks, _) = join_rows(left, right, "join", 0, logic, false);
                 oks.inspect(move |(_, _, diff)| *sum.borrow_mut() += diff).inner.probe_with(&probe);
             });
             let mut longest = 0;

@@ -17,6 +17,7 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::operate::FrontierInterest;
 
 use super::arrangement::{RowArranged, RowBatch, RowUpdate, Rows, RowsByKey};
 use super::emit::{Emit, RowLogic};
@@ -24,6 +25,9 @@ use crate::repr::{Diff, Row, Timestamp};
 
 /// How many updates are read in one activation.
 pub const FUEL: usize = 1 << 16;
+
+/// How many updates are sent at once: few enough to stay in the cache until they are read.
+const CHUNK: usize = 1 << 12;
 
 /// A batch that is being read.
 struct Reading {
@@ -39,7 +43,7 @@ struct Output {
     errs: Vec<(Row, Timestamp, Diff)>,
 }
 
-/// Applies `logic` to every row of an arrangement; returns rows and errors.
+/// Applies `logic` to every row of an arrangement; returns rows and, where it is `fallible`, errors.
 ///
 /// All updates come at `as_of` or later.
 pub fn scan<'s>(
@@ -47,17 +51,19 @@ pub fn scan<'s>(
     name: &str,
     as_of: Timestamp,
     mut logic: RowLogic,
-) -> (RowsByKey<'s>, Rows<'s>) {
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let scope = arranged.stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
     let activator = scope.activator_for(builder.operator_info().address);
     let mut input = builder.new_input(arranged.stream, Pipeline);
+    builder.set_notify_for(0, FrontierInterest::Never);
     let (ok_output, ok_stream) = builder.new_output();
-    let (err_output, err_stream) = builder.new_output();
+    let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
-    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
-        let mut todo: VecDeque<(Reading, Capability<Timestamp>)> = VecDeque::new();
+        let mut todo: VecDeque<(Reading, Option<Capability<Timestamp>>)> = VecDeque::new();
         let mut emit = Emit::default();
         let mut made = Output::default();
         move |_frontiers| {
@@ -71,34 +77,38 @@ pub fn scan<'s>(
                         cursor: batch.cursor(),
                         batch,
                     };
-                    todo.push_back((reading, capability.delayed(&time, 1)));
+                    todo.push_back((reading, fallible.then(|| capability.delayed(&time, 1))));
                 }
             });
             let mut fuel = FUEL;
-            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            let mut ok_output = ok_output.activate();
+            let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
             while let Some((reading, err_capability)) = todo.front_mut() {
                 let done = reading.read(&mut fuel, as_of, &mut logic, &mut emit, &mut made);
                 if !made.oks.is_empty() {
                     let mut session = ok_output.session(&reading.capability);
                     session.give_container(&mut made.oks);
                 }
-                if !made.errs.is_empty() {
-                    let mut session = err_output.session(&*err_capability);
-                    session.give_container(&mut made.errs);
+                if let (Some(output), Some(capability)) = (&mut err_output, &*err_capability)
+                    && !made.errs.is_empty()
+                {
+                    output.session(capability).give_container(&mut made.errs);
                 }
-                if !done {
+                if done {
+                    todo.pop_front();
+                } else if fuel == 0 {
                     activator.activate();
                     break;
                 }
-                todo.pop_front();
             }
         }
     });
-    (ok_stream.as_collection(), err_stream.as_collection())
+    (ok_stream.as_collection(), err_stream.map(AsCollection::as_collection))
 }
 
 impl Reading {
-    /// Reads on until the fuel is spent; says whether the batch is read to its end.
+    /// Reads on until there is enough to send or the fuel is spent; says whether the batch is read
+    /// to its end.
     fn read(
         &mut self,
         fuel: &mut usize,
@@ -112,7 +122,7 @@ impl Reading {
         let mut edits = Vec::new();
         while let Some(key) = self.cursor.get_key(&self.batch) {
             while let Some(value) = self.cursor.get_val(&self.batch) {
-                if *fuel == 0 {
+                if *fuel == 0 || made.oks.len() >= CHUNK {
                     return false;
                 }
                 edits.clear();
@@ -123,6 +133,9 @@ impl Reading {
                 consolidate(&mut edits);
                 if !edits.is_empty() {
                     logic(key.0, value.0, emit);
+                    if let [(time, diff)] = edits[..] {
+                        made.oks.extend(emit.oks.drain(..).map(|row| (row, time, diff)));
+                    }
                     for row in emit.oks.drain(..) {
                         made.oks.extend(edits.iter().map(|(t, d)| (row.clone(), *t, *d)));
                     }
@@ -169,16 +182,17 @@ mod tests {
                     9 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "nine")),
                     _ => emit.ok(Row::new(key), Row::EMPTY),
                 });
-                let (oks, errs) = scan(arranged, "scan", 7, logic);
+                let (oks, errs) = scan(arranged, "scan", 7, logic, true);
                 oks.inspect(move |(_, time, diff)| {
                     *ok_sums.borrow_mut().entry((*time, false)).or_default() += diff;
                 });
-                errs.inspect(move |(error, time, diff)| {
-                    assert_eq!(&*super::super::emit::error_of(error.bytes()).message, "nine");
-                    *err_sums.borrow_mut().entry((*time, true)).or_default() += diff;
-                })
-                .inner
-                .probe_with(&probe);
+                errs.expect("it can fail")
+                    .inspect(move |(error, time, diff)| {
+                        assert_eq!(&*super::super::emit::error_of(error.bytes()).message, "nine");
+                        *err_sums.borrow_mut().entry((*time, true)).or_default() += diff;
+                    })
+                    .inner
+                    .probe_with(&probe);
             });
             let mut steps = 0;
             while probe.less_than(&10) {

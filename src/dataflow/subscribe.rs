@@ -3,8 +3,9 @@
 //! The operator stashes updates by time (at the as-of where they are older). Times that the
 //! frontier has passed are complete: their rows are consolidated and move to an outbox from which
 //! the worker takes them as the reader's credit allows. What the reader has not taken stays here;
-//! past a limit in bytes the subscription is over. A large snapshot leaves in several messages,
-//! whose frontier does not pass the time that is still being sent.
+//! changes past a limit in bytes end the subscription. The snapshot does not count: however large,
+//! it waits until the reader has taken it, in messages whose frontier does not pass its time. What
+//! has been taken is given back as it goes, so that no row is here twice.
 //!
 //! Each worker sends its own part; whoever hears them all releases what lies below the least of
 //! their frontiers.
@@ -19,7 +20,7 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::frontier::MutableAntichain;
 
-use super::arrangement::{Rows, route};
+use super::arrangement::{RowUpdate, Rows, RowsByKey, route};
 use super::emit::encoded_bytes;
 use crate::repr::{Diff, Row, Timestamp};
 
@@ -32,7 +33,7 @@ pub struct SubscribeOptions {
     pub snapshot: bool,
     /// The time before which the stream ends.
     pub up_to: Option<Timestamp>,
-    /// How many bytes may wait for the reader on one worker.
+    /// How many bytes of changes, beyond the snapshot, may wait for the reader on one worker.
     pub buffer_bytes_max: u64,
 }
 
@@ -67,6 +68,7 @@ struct Buffer {
     open: BTreeMap<Timestamp, [Changes; 2]>,
     /// Complete times, oldest first.
     complete: VecDeque<Waiting>,
+    /// What the changes after the snapshot take.
     bytes: u64,
     credit: u64,
     /// All below is complete; `None` at the end.
@@ -78,17 +80,20 @@ struct Buffer {
     notify: Box<dyn Fn()>,
 }
 
-/// Rows at a complete time that have not been taken, and whether they are errors.
-type Waiting = (Timestamp, bool, VecDeque<(Row, Diff)>);
+/// Rows at a complete time that have not been taken, last first, and whether they are errors.
+type Waiting = (Timestamp, bool, Vec<(Row, Diff)>);
+
+/// How many rows are taken at once.
+const TAKEN_MAX: usize = 1 << 14;
 
 /// How many rows of an open time are consolidated first.
 const CONSOLIDATE_AT: usize = 1 << 12;
 
-/// Sends the changes of a collection and its errors to a [`Subscription`].
+/// Sends the changes of a collection and its errors to a [`Subscription`]. Rows have no key.
 ///
 /// `notify` is called, perhaps often, when [`Subscription::take`] might have something.
 pub fn subscribe<'s>(
-    oks: Rows<'s>,
+    oks: RowsByKey<'s>,
     errs: Rows<'s>,
     name: &str,
     options: SubscribeOptions,
@@ -109,14 +114,17 @@ pub fn subscribe<'s>(
     let mut builder = OperatorBuilder::new(name.to_owned(), oks.inner.scope());
     // A row may come to be on one worker and be taken back on another: all that concerns a row
     // meets on one.
-    let by_row = || Exchange::new(|update: &(Row, Timestamp, Diff)| route(update.0.bytes()));
-    let mut ok_input = builder.new_input(oks.inner, by_row());
-    let mut err_input = builder.new_input(errs.inner, by_row());
+    let by_row = Exchange::new(|((_, row), ..): &RowUpdate| route(row.bytes()));
+    let mut ok_input = builder.new_input(oks.inner, by_row);
+    let by_error = Exchange::new(|update: &(Row, Timestamp, Diff)| route(update.0.bytes()));
+    let mut err_input = builder.new_input(errs.inner, by_error);
     builder.build(move |_capabilities| {
         move |frontiers| {
             let mut buffer = buffer.borrow_mut();
-            ok_input.for_each(|_, updates| buffer.stash(updates, 0));
-            err_input.for_each(|_, updates| buffer.stash(updates, 1));
+            ok_input.for_each(|_, updates| {
+                buffer.stash(updates.drain(..).map(|((_, row), time, diff)| (row, time, diff)), 0);
+            });
+            err_input.for_each(|_, updates| buffer.stash(updates.drain(..), 1));
             buffer.advance(frontiers);
         }
     });
@@ -137,7 +145,7 @@ impl Subscription {
         self.0.borrow_mut().take()
     }
 
-    /// Bytes that wait for the reader.
+    /// Bytes of changes after the snapshot that wait for the reader.
     pub fn buffered_bytes(&self) -> u64 {
         self.0.borrow().bytes
     }
@@ -153,24 +161,26 @@ impl Buffer {
         self.overflow || self.frontier.is_none()
     }
 
-    fn stash(&mut self, updates: &mut Vec<(Row, Timestamp, Diff)>, side: usize) {
+    fn stash(&mut self, updates: impl Iterator<Item = (Row, Timestamp, Diff)>, side: usize) {
         if self.is_over() {
-            updates.clear();
             return;
         }
         let options = &self.options;
-        for (row, time, diff) in updates.drain(..) {
+        for (row, time, diff) in updates {
             let dropped = options.up_to.is_some_and(|up_to| time >= up_to)
                 || (!options.snapshot && time <= options.as_of);
             // Errors of the snapshot are errors of what follows, too.
             if dropped && (side == 0 || time > options.as_of) {
                 continue;
             }
+            let counts = time > options.as_of;
             let changes = &mut self.open.entry(time.max(options.as_of)).or_default()[side];
-            self.bytes += cost(&row);
+            if counts {
+                self.bytes += cost(&row);
+            }
             changes.rows.push((row, diff));
             if changes.rows.len() >= changes.consolidate_at.max(CONSOLIDATE_AT) {
-                self.bytes -= changes.consolidate();
+                self.bytes -= changes.consolidate(counts);
                 changes.consolidate_at = changes.rows.len() * 2;
             }
         }
@@ -191,11 +201,13 @@ impl Buffer {
                 if frontier.is_some_and(|frontier| *entry.key() >= frontier) {
                     break;
                 }
-                let (time, sides) = entry.remove_entry();
-                for (mut changes, is_error) in sides.into_iter().zip([false, true]) {
-                    self.bytes -= changes.consolidate();
+                let (time, [oks, errs]) = entry.remove_entry();
+                // Errors come first: what goes with them is of no use.
+                for (mut changes, is_error) in [(errs, true), (oks, false)] {
+                    self.bytes -= changes.consolidate(time > self.options.as_of);
                     if !changes.rows.is_empty() {
-                        self.complete.push_back((time, is_error, changes.rows.into()));
+                        changes.rows.reverse();
+                        self.complete.push_back((time, is_error, changes.rows));
                     }
                 }
             }
@@ -212,16 +224,25 @@ impl Buffer {
 
     fn take(&mut self) -> Option<SubscribeBatch> {
         let mut batch = SubscribeBatch { overflow: self.overflow, ..SubscribeBatch::default() };
+        let mut room = TAKEN_MAX;
         while let Some((time, is_error, rows)) = self.complete.front_mut() {
+            let counts = *time > self.options.as_of;
             while self.credit > 0
-                && let Some((row, diff)) = rows.pop_front()
+                && room > 0
+                && let Some((row, diff)) = rows.pop()
             {
-                self.bytes -= cost(&row);
+                if counts {
+                    self.bytes -= cost(&row);
+                }
+                room -= 1;
                 self.credit = self.credit.saturating_sub(encoded_bytes(&row));
                 let side = if *is_error { &mut batch.errs } else { &mut batch.oks };
                 side.push((*time, row, diff));
             }
             if !rows.is_empty() {
+                if rows.len() < rows.capacity() / 2 {
+                    rows.shrink_to_fit();
+                }
                 break;
             }
             self.complete.pop_front();
@@ -246,8 +267,12 @@ impl Buffer {
 }
 
 impl Changes {
-    /// Adds up equal rows; says how many bytes that freed.
-    fn consolidate(&mut self) -> u64 {
+    /// Adds up equal rows; says how many bytes that freed of those that count.
+    fn consolidate(&mut self, counts: bool) -> u64 {
+        if !counts {
+            consolidate(&mut self.rows);
+            return 0;
+        }
         let sum = |rows: &[(Row, Diff)]| rows.iter().map(|(row, _)| cost(row)).sum::<u64>();
         let before = sum(&self.rows);
         consolidate(&mut self.rows);
@@ -280,8 +305,9 @@ mod tests {
                 99 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "99")),
                 _ => emit.ok(Row::EMPTY, Row::new(value)),
             });
-            let (oks, errs) = scan(arranged, "scan", options.as_of, logic);
-            subscribe(oks.map(|(_, value)| value), errs, "subscribe", options, Box::new(|| ()))
+            let (oks, errs) = scan(arranged, "scan", options.as_of, logic, true);
+            let errs = errs.expect("it can fail");
+            subscribe(oks, errs, "subscribe", options, Box::new(|| ()))
         })
     }
 
@@ -381,8 +407,20 @@ mod tests {
         timely::execute(timely::Config::thread(), |worker| {
             let mut table = Table::create(worker);
             let small = SubscribeOptions { buffer_bytes_max: 1000, ..options(0) };
+            // The snapshot does not count, however large.
+            let rows: Vec<_> = (0..1000).map(|n| (keyed(n, 1000 + n), 1)).collect();
+            table.write(&rows, 0);
             let subscription = install(worker, &mut table, small);
-            for time in 0..100 {
+            settle(worker, &mut table);
+            assert_eq!(subscription.buffered_bytes(), 0);
+            let mut snapshot = 0;
+            while snapshot < rows.len() {
+                subscription.add_credit(4000);
+                let batch = subscription.take().unwrap();
+                assert!(!batch.overflow && batch.oks.iter().all(|(time, ..)| *time == 0));
+                snapshot += batch.oks.len();
+            }
+            for time in 1..100 {
                 table.write(&[(keyed(time, time % 50), 1)], time);
                 settle(worker, &mut table);
                 assert!(subscription.buffered_bytes() <= 1000);

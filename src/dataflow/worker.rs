@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::thread::Thread;
+use std::time::Duration;
 
 use timely::WorkerConfig;
 use timely::communication::WorkerGuards;
@@ -88,7 +89,8 @@ impl Workers {
             0 | 1 => timely::Config::thread(),
             _ => timely::Config::process(count),
         };
-        config.worker = WorkerConfig::default();
+        // Timely's own spinning would not see a command; ours does.
+        config.worker = WorkerConfig::default().idle_spin(Duration::ZERO);
         configure_merging(&mut config.worker);
         let backlog = Arc::new(AtomicUsize::new(0));
         let (senders, mailboxes): (Vec<_>, Vec<_>) = (0..count.max(1))

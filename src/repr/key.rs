@@ -136,6 +136,17 @@ pub fn decode_key_wanted<'a>(
     }
 }
 
+/// The datum of that type, not NULL, whose key `bytes` begin with, behind the marker.
+///
+/// # Panics
+///
+/// As [`decode_key`].
+#[inline(always)]
+pub fn decode_key_first<'a>(ty: ScalarType, bytes: &'a [u8]) -> Datum<'a> {
+    let mut at = bytes;
+    get(ty, &mut at)
+}
+
 /// Passes over the key of one column that is not NULL.
 fn skip(ty: ScalarType, at: &mut &[u8]) {
     let end_of = |bytes: &[u8], ends: &dyn Fn(&[u8]) -> bool, length: usize| {

@@ -39,7 +39,7 @@ impl Row {
     pub fn new(bytes: &[u8]) -> Row {
         let mut raw = [0u8; 24];
         if bytes.len() <= INLINE {
-            raw[..bytes.len()].copy_from_slice(bytes);
+            copy_short(bytes, &mut raw);
             raw[INLINE] = bytes.len() as u8;
         } else {
             let boxed: Box<[u8]> = bytes.into();
@@ -61,6 +61,12 @@ impl Row {
         } else {
             &self.0[..self.0[INLINE] as usize]
         }
+    }
+
+    /// The bytes where they lie inside the row, with what pads them, and how many they are.
+    #[inline]
+    pub fn inline(&self) -> Option<(&[u8; 24], usize)> {
+        (!self.is_heap()).then_some((&self.0, self.0[INLINE] as usize))
     }
 
     /// Bytes on the heap that this row owns.
@@ -90,6 +96,28 @@ impl Row {
             u64::from_be_bytes(w)
         };
         (word(0), word(8), word(16))
+    }
+}
+
+/// Copies up to [`INLINE`] bytes. Two copies of fixed size that may overlap spare a call.
+#[inline(always)]
+fn copy_short(bytes: &[u8], raw: &mut [u8; 24]) {
+    #[inline(always)]
+    fn ends<const N: usize>(bytes: &[u8], raw: &mut [u8; 24]) -> bool {
+        let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) else {
+            return false;
+        };
+        raw[..N].copy_from_slice(first);
+        raw[bytes.len() - N..bytes.len()].copy_from_slice(last);
+        true
+    }
+    if bytes.len() > 16 {
+        raw[8..16].copy_from_slice(&bytes[8..16]);
+    }
+    if bytes.len() >= 8 {
+        ends::<8>(bytes, raw);
+    } else if !ends::<4>(bytes, raw) {
+        bytes.iter().zip(raw).for_each(|(from, to)| *to = *from);
     }
 }
 
@@ -209,5 +237,13 @@ mod tests {
             assert_eq!(Row::new(a).clone().bytes(), *a);
         }
         assert_eq!(size_of::<Row>(), 24);
+        let bytes: Vec<u8> = (1..40).collect();
+        for length in 0..bytes.len() {
+            let row = Row::new(&bytes[..length]);
+            assert_eq!(row.bytes(), &bytes[..length]);
+            if let Some((raw, inside)) = row.inline() {
+                assert!(inside == length && raw[length..INLINE].iter().all(|b| *b == 0));
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::repr::numeric::NumericRef;
 use crate::repr::{Datum, Interval, Row, ScalarType};
 
 /// How many columns share a byte of NULL bits.
-const GROUP: usize = 8;
+pub const GROUP: usize = 8;
 
 /// Appends the encoding of `datums` to `out`.
 pub fn encode_values<'a>(datums: &[Datum<'a>], out: &mut Vec<u8>) {
@@ -107,6 +107,13 @@ pub fn decode_column<'a>(types: &[ScalarType], column: usize, bytes: &'a [u8]) -
         }
     }
     Datum::Null
+}
+
+/// The datum of that type, not NULL, whose encoding `bytes` begin with.
+#[inline(always)]
+pub fn decode_first<'a>(ty: ScalarType, bytes: &'a [u8]) -> Datum<'a> {
+    let mut at = bytes;
+    get(ty, &mut at)
 }
 
 /// How many of `bytes` the encoding of columns of these types takes.

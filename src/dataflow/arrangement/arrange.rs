@@ -43,7 +43,7 @@ pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArran
         rows.inner,
         Exchange::new(|update: &RowUpdate<T>| route(update.0.0.bytes())),
         name,
-        RowBatcher::<T>::new,
+        |_, _| RowBatcher::<T>::default(),
     )
 }
 

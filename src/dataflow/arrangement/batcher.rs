@@ -1,48 +1,336 @@
 //! From updates in any order to sealed batches.
 //!
-//! Updates gather in blocks of [`SORT_BLOCK`] before they are sorted; differential's own blocks of
-//! 8 KiB hold 128 of our updates and make loading two to four times slower. Sealing measures the
-//! bytes of keys and values first, so that a batch is allocated once, exactly.
+//! Updates gather in blocks of [`SORT_BLOCK`], which are sorted and wait. When their times are
+//! complete all blocks are merged at once, by a tournament of their heads, straight into the bytes
+//! of the batch. Differential's own batcher merges pairs of blocks as they come, through chunks of
+//! 8 KiB, so that a load of a million rows is written five times over before it is sealed, and
+//! twice after that; here it is read once.
+//!
+//! Blocks that are small, and what an extraction has to leave behind, are merged pairwise as they
+//! come, each only with one of about its size: so there are never many of them, and what adds up
+//! to nothing goes.
 
-use std::collections::VecDeque;
+use std::vec::IntoIter;
 
-use differential_dataflow::batcher::merge::vec::VecMerger;
-use differential_dataflow::batcher::merge::{MergeBatcher, Sealer};
+use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::trace::Builder;
-use timely::container::{ContainerBuilder, PushInto};
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
 
-use super::batch::{RowBatch, RowBuilder, Time};
-use super::layout::RowUpdate;
+use super::batch::{RowBuilder, Time};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// How many updates are sorted at once.
 pub const SORT_BLOCK: usize = 1 << 15;
+/// How many merged updates are handed to the builder at once.
+const CHUNK: usize = 1 << 8;
 
-/// Keeps updates sorted by key, value and time until their times are complete.
-pub type RowBatcher<T = Timestamp> =
-    MergeBatcher<SortBlocks<(Row, Row), T, Diff>, VecMerger<(Row, Row), T, Diff>, ExactSealer>;
+/// Keeps keyed rows until their times are complete.
+pub type RowBatcher<T = Timestamp> = BlockBatcher<(Row, Row), T, Diff, RowBuilder<T>>;
 
-/// Cuts a stream of updates into sorted, consolidated blocks.
-pub struct SortBlocks<D, T, R> {
-    pending: Vec<(D, T, R)>,
-    ready: VecDeque<Vec<(D, T, R)>>,
-    handed_out: Vec<(D, T, R)>,
+/// What updates are about: a key, perhaps with a value.
+pub trait Keyed: Ord {
+    /// The bytes of the key and of the value.
+    fn bytes(&self) -> (usize, usize);
+
+    /// Whether the keys are equal.
+    fn same_key(&self, other: &Self) -> bool;
 }
 
-impl<D, T, R> Default for SortBlocks<D, T, R> {
-    fn default() -> Self {
-        SortBlocks { pending: Vec::new(), ready: VecDeque::new(), handed_out: Vec::new() }
+impl Keyed for (Row, Row) {
+    #[inline]
+    fn bytes(&self) -> (usize, usize) {
+        (self.0.bytes().len(), self.1.bytes().len())
+    }
+
+    #[inline]
+    fn same_key(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 }
 
-impl<D: Ord, T: Ord, R: Semigroup> SortBlocks<D, T, R> {
-    fn sort_pending(&mut self) {
-        let mut block = std::mem::take(&mut self.pending);
-        sort_and_consolidate(&mut block);
-        if !block.is_empty() {
-            self.ready.push_back(block);
+impl Keyed for (Row, ()) {
+    #[inline]
+    fn bytes(&self) -> (usize, usize) {
+        (self.0.bytes().len(), 0)
+    }
+
+    #[inline]
+    fn same_key(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+/// A builder that is told how many bytes of keys and values will come at most.
+pub trait SizedBuilder: Builder {
+    /// A builder with room for so many bytes.
+    fn with_bytes(keys: usize, values: usize) -> Self;
+}
+
+impl<T: Time> SizedBuilder for RowBuilder<T> {
+    fn with_bytes(keys: usize, values: usize) -> Self {
+        RowBuilder::with_bytes(keys, values)
+    }
+}
+
+/// Keeps updates in sorted blocks until their times are complete, and then builds a batch.
+pub struct BlockBatcher<D, T, R, B> {
+    pending: Vec<(D, T, R)>,
+    blocks: Vec<Block<D, T, R>>,
+    /// A lower bound of the times that the last extraction has left behind.
+    frontier: Antichain<T>,
+    builder: std::marker::PhantomData<B>,
+}
+
+impl<D, T, R, B> Default for BlockBatcher<D, T, R, B> {
+    fn default() -> Self {
+        BlockBatcher {
+            pending: Vec::new(),
+            blocks: Vec::new(),
+            frontier: Antichain::new(),
+            builder: std::marker::PhantomData,
         }
+    }
+}
+
+/// Updates in order, none of them twice; at least one.
+struct Block<D, T, R> {
+    updates: Vec<(D, T, R)>,
+    /// Whether all have one time.
+    one_time: bool,
+    keys: usize,
+    values: usize,
+}
+
+impl<D: Keyed, T: PartialEq, R> Block<D, T, R> {
+    fn new(updates: Vec<(D, T, R)>) -> Option<Block<D, T, R>> {
+        let (first, rest) = updates.split_first()?;
+        let (mut keys, mut values) = first.0.bytes();
+        let mut one_time = true;
+        let mut last = first;
+        for update in rest {
+            one_time &= update.1 == first.1;
+            let (key, value) = update.0.bytes();
+            if !update.0.same_key(&last.0) {
+                keys += key;
+            }
+            values += value;
+            last = update;
+        }
+        Some(Block { updates, one_time, keys, values })
+    }
+}
+
+impl<D, T, R, B> BlockBatcher<D, T, R, B>
+where
+    D: Keyed,
+    T: Ord,
+    R: Semigroup,
+{
+    /// Adds updates; what is left of the vector means nothing.
+    pub fn push(&mut self, updates: &mut Vec<(D, T, R)>) {
+        if self.pending.is_empty() {
+            std::mem::swap(&mut self.pending, updates);
+        } else {
+            let together = self.pending.len() + updates.len();
+            if together > self.pending.capacity() && together > SORT_BLOCK / 8 {
+                // It will grow on: once is enough.
+                self.pending.reserve_exact(SORT_BLOCK.max(together) - self.pending.len());
+            }
+            self.pending.append(updates);
+        }
+        if self.pending.len() >= SORT_BLOCK {
+            self.sort_pending();
+        }
+    }
+
+    fn sort_pending(&mut self) {
+        sort_and_consolidate(&mut self.pending);
+        // Where little is left the allocation is kept for the next block.
+        let block = if self.pending.len() < self.pending.capacity() / 2 {
+            self.pending.drain(..).collect()
+        } else {
+            std::mem::take(&mut self.pending)
+        };
+        self.keep(block);
+    }
+
+    /// Keeps a sorted block.
+    fn keep(&mut self, updates: Vec<(D, T, R)>) {
+        self.blocks.extend(Block::new(updates));
+        while let [.., before, last] = &self.blocks[..]
+            && last.updates.len() < SORT_BLOCK / 2
+            && before.updates.len() <= last.updates.len() * 2
+        {
+            let pair = self.blocks.split_off(self.blocks.len() - 2);
+            let mut merged = Vec::with_capacity(pair.iter().map(|b| b.updates.len()).sum());
+            merge(pair, |chunk| merged.append(chunk));
+            self.blocks.extend(Block::new(merged));
+        }
+    }
+}
+
+impl<T, R, B> Batcher<Vec<((Row, Row), T, R)>> for BlockBatcher<(Row, Row), T, R, B>
+where
+    T: Time,
+    R: Semigroup,
+    B: SizedBuilder<Input = Vec<((Row, Row), T, R)>>,
+{
+    fn insert(&mut self, updates: &mut Vec<((Row, Row), T, R)>) {
+        self.push(updates);
+    }
+}
+
+impl<D, T, R, B> Extract for BlockBatcher<D, T, R, B>
+where
+    D: Keyed,
+    T: Time,
+    R: Semigroup,
+    B: SizedBuilder<Input = Vec<(D, T, R)>>,
+{
+    type Time = T;
+    type Output = B::Output;
+
+    fn extract<'a>(
+        &'a mut self,
+        upper: AntichainRef<'_, T>,
+    ) -> (Option<B::Output>, AntichainRef<'a, T>) {
+        if !self.pending.is_empty() {
+            self.sort_pending();
+        }
+        self.frontier.clear();
+        let (mut ready, mut kept) = (Vec::new(), Vec::new());
+        for mut block in self.blocks.drain(..) {
+            if block.one_time {
+                let time = &block.updates[0].1;
+                if upper.less_equal(time) {
+                    self.frontier.insert_ref(time);
+                    kept.push(block.updates);
+                } else {
+                    ready.push(block);
+                }
+                continue;
+            }
+            let late = |update: &mut (D, T, R)| upper.less_equal(&update.1);
+            let waiting: Vec<_> = block.updates.extract_if(.., late).collect();
+            waiting.iter().for_each(|update| {
+                self.frontier.insert_ref(&update.1);
+            });
+            kept.push(waiting);
+            ready.extend(Block::new(block.updates));
+        }
+        kept.into_iter().for_each(|block| self.keep(block));
+        (build::<_, _, _, B>(ready), self.frontier.borrow())
+    }
+}
+
+/// Builds a batch of blocks.
+fn build<D, T, R, B>(blocks: Vec<Block<D, T, R>>) -> Option<B::Output>
+where
+    D: Keyed,
+    T: Ord,
+    R: Semigroup,
+    B: SizedBuilder<Input = Vec<(D, T, R)>>,
+{
+    if blocks.is_empty() {
+        return None;
+    }
+    let sum = |bytes: fn(&Block<D, T, R>) -> usize| blocks.iter().map(bytes).sum();
+    let mut builder = B::with_bytes(sum(|block| block.keys), sum(|block| block.values));
+    merge(blocks, |chunk| builder.push(chunk));
+    builder.done()
+}
+
+/// Merges blocks and adds up what is equal; hands out chunks, to be emptied.
+fn merge<D, T, R>(mut blocks: Vec<Block<D, T, R>>, mut out: impl FnMut(&mut Vec<(D, T, R)>))
+where
+    D: Ord,
+    T: Ord,
+    R: Semigroup,
+{
+    if blocks.len() < 2 {
+        return blocks.iter_mut().for_each(|block| out(&mut block.updates));
+    }
+    let mut heads = Heads::new(blocks);
+    let mut chunk: Vec<(D, T, R)> = Vec::with_capacity(CHUNK);
+    let Some(mut last) = heads.next() else { return };
+    while let Some(update) = heads.next() {
+        if last.0 == update.0 && last.1 == update.1 {
+            last.2.plus_equals(&update.2);
+            continue;
+        }
+        let done = std::mem::replace(&mut last, update);
+        if !done.2.is_zero() {
+            chunk.push(done);
+            if chunk.len() == CHUNK {
+                out(&mut chunk);
+                chunk.clear();
+            }
+        }
+    }
+    if !last.2.is_zero() {
+        chunk.push(last);
+    }
+    out(&mut chunk);
+}
+
+/// A tournament of the least updates of several blocks.
+///
+/// `losers[0]` is the block with the least head; every other entry is the block that lost the game
+/// at that place of the tree, whose leaves are the blocks. So the next update costs one game a
+/// level.
+struct Heads<D, T, R> {
+    heads: Vec<Option<(D, T, R)>>,
+    rests: Vec<IntoIter<(D, T, R)>>,
+    losers: Vec<usize>,
+}
+
+impl<D: Ord, T: Ord, R> Heads<D, T, R> {
+    fn new(blocks: Vec<Block<D, T, R>>) -> Heads<D, T, R> {
+        let mut rests: Vec<_> = blocks.into_iter().map(|b| b.updates.into_iter()).collect();
+        let heads: Vec<_> = rests.iter_mut().map(Iterator::next).collect();
+        let count = heads.len();
+        // A block that does not exist loses no game, until all others have played.
+        let mut all = Heads { heads, rests, losers: vec![count; count] };
+        (0..count).for_each(|block| all.play(block));
+        all
+    }
+
+    /// Whether a block's head goes before another's.
+    #[inline]
+    fn is_before(&self, a: usize, b: usize) -> bool {
+        if a == self.heads.len() || b == self.heads.len() {
+            return a == self.heads.len();
+        }
+        match (&self.heads[a], &self.heads[b]) {
+            (Some(a), Some(b)) => (&a.0, &a.1) < (&b.0, &b.1),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    /// Plays the games of a block on the way from its leaf to the root.
+    #[inline]
+    fn play(&mut self, block: usize) {
+        let mut winner = block;
+        let mut place = (block + self.heads.len()) / 2;
+        while place > 0 {
+            if self.is_before(self.losers[place], winner) {
+                std::mem::swap(&mut self.losers[place], &mut winner);
+            }
+            place /= 2;
+        }
+        self.losers[0] = winner;
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<(D, T, R)> {
+        let block = self.losers[0];
+        let next = self.rests[block].next();
+        let least = std::mem::replace(&mut self.heads[block], next)?;
+        self.play(block);
+        Some(least)
     }
 }
 
@@ -66,70 +354,66 @@ fn sort_and_consolidate<D: Ord, T: Ord, R: Semigroup>(updates: &mut Vec<(D, T, R
     updates.truncate(kept);
 }
 
-impl<'a, D: Ord, T: Ord, R: Semigroup> PushInto<&'a mut Vec<(D, T, R)>> for SortBlocks<D, T, R> {
-    fn push_into(&mut self, updates: &'a mut Vec<(D, T, R)>) {
-        if self.pending.is_empty() {
-            std::mem::swap(&mut self.pending, updates);
-        } else {
-            self.pending.append(updates);
-        }
-        if self.pending.len() >= SORT_BLOCK {
-            self.sort_pending();
-        }
-    }
-}
-
-impl<D, T, R> ContainerBuilder for SortBlocks<D, T, R>
-where
-    D: Ord + Clone + 'static,
-    T: Ord + Clone + 'static,
-    R: Semigroup + 'static,
-{
-    type Container = Vec<(D, T, R)>;
-
-    fn extract(&mut self) -> Option<&mut Self::Container> {
-        self.handed_out = self.ready.pop_front()?;
-        Some(&mut self.handed_out)
-    }
-
-    fn finish(&mut self) -> Option<&mut Self::Container> {
-        self.sort_pending();
-        self.extract()
-    }
-}
-
-/// Builds a batch whose regions have exactly the size of what goes into them.
-pub struct ExactSealer;
-
-impl<T: Time> Sealer<Vec<RowUpdate<T>>> for ExactSealer {
-    type Output = RowBatch<T>;
-
-    fn seal(chain: &mut Vec<Vec<RowUpdate<T>>>) -> Option<RowBatch<T>> {
-        let (mut keys, mut values) = (0, 0);
-        let mut previous: Option<&(Row, Row)> = None;
-        for (data, _, _) in chain.iter().flatten() {
-            let new_key = previous.is_none_or(|p| p.0 != data.0);
-            if new_key {
-                keys += data.0.bytes().len();
-            }
-            if new_key || previous.is_none_or(|p| p.1 != data.1) {
-                values += data.1.bytes().len();
-            }
-            previous = Some(data);
-        }
-        let mut builder = RowBuilder::with_bytes(keys, values);
-        for mut block in chain.drain(..) {
-            builder.push(&mut block);
-        }
-        builder.done()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::layout::RowUpdate;
     use super::*;
+
+    /// Drives a batcher with small blocks and with blocks that must be merged.
+    #[test]
+    fn batches_hold_what_was_put_in_at_their_times() {
+        use differential_dataflow::trace::{Cursor, Navigable};
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for size in [1, 3, SORT_BLOCK / 3, SORT_BLOCK + 5] {
+            let mut batcher = RowBatcher::<Timestamp>::default();
+            let mut waiting: BTreeMap<(u64, u64, Timestamp), Diff> = BTreeMap::new();
+            for upper in 1..6u64 {
+                for _ in 0..4 {
+                    let mut updates: Vec<RowUpdate> = (0..size)
+                        .map(|_| {
+                            let (key, value) = (random(2_000), random(3));
+                            let (time, diff) = (upper - 1 + random(3), random(3) as i64 - 1);
+                            *waiting.entry((key, value, time)).or_default() += diff;
+                            let row = |n: u64| Row::new(&n.to_be_bytes());
+                            ((row(key), row(value)), time, diff)
+                        })
+                        .collect();
+                    batcher.insert(&mut updates);
+                }
+                let (batch, left) = batcher.extract(Antichain::from_elem(upper).borrow());
+                let later = waiting.split_off(&(0, 0, 0)).into_iter();
+                let (later, ready): (Vec<_>, Vec<_>) = later.partition(|((.., t), _)| *t >= upper);
+                let ready: BTreeMap<_, _> = ready.into_iter().filter(|(_, d)| *d != 0).collect();
+                waiting = later.into_iter().filter(|(_, d)| *d != 0).collect();
+                let mut found = BTreeMap::new();
+                if let Some(batch) = batch {
+                    let number = |row: &[u8]| u64::from_be_bytes(row.try_into().unwrap());
+                    let mut cursor = batch.cursor();
+                    while let Some(key) = cursor.get_key(&batch) {
+                        while let Some(value) = cursor.get_val(&batch) {
+                            let (key, value) = (number(key.0), number(value.0));
+                            cursor.map_times(&batch, |time, diff| {
+                                assert!(found.insert((key, value, *time), *diff).is_none());
+                            });
+                            cursor.step_val(&batch);
+                        }
+                        cursor.step_key(&batch);
+                    }
+                }
+                assert!(found == ready, "{size} at {upper}");
+                // A bound; what has cancelled may have lowered it.
+                let least = waiting.keys().map(|(.., t)| *t).min();
+                assert!(left.iter().min() <= least.as_ref() || least.is_none());
+            }
+            assert!(batcher.blocks.len() < 20, "{} blocks", batcher.blocks.len());
+        }
+    }
 
     #[test]
     fn consolidation_is_a_sum() {

@@ -16,6 +16,6 @@ pub use arrange::{
     upper_of,
 };
 pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
-pub use batcher::{RowBatcher, SortBlocks};
+pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder};
 pub use container::{RowContainer, RowRef};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};

@@ -53,14 +53,36 @@ pub fn put(out: &mut AccumBytes, place: Place, coefficient: i128) {
     if coefficient == 0 {
         return;
     }
+    let head = u64::from(place.slot) * 8 + place.part.min(PART_MAX);
+    if let Ok(short) = i64::try_from(coefficient)
+        && head < 8
+        && place.part < PART_MAX
+    {
+        let (bytes, length) = short_entry(head as u8, short);
+        let end = out.len() + length;
+        // A copy of fixed size costs less than one of the right size.
+        out.extend_from_slice(&bytes);
+        out.truncate(end);
+        return;
+    }
     let bits = 128 - (coefficient ^ (coefficient >> 127)).leading_zeros() as usize;
     let width = bits / 8 + 1;
-    let head = (u64::from(place.slot) * 8 + place.part.min(PART_MAX)) << 4 | (width as u64 - 1);
-    put_varint(out, head);
+    put_varint(out, head << 4 | (width as u64 - 1));
     if place.part >= PART_MAX {
         put_varint(out, place.part - PART_MAX);
     }
     out.extend_from_slice(&coefficient.to_le_bytes()[..width]);
+}
+
+/// A head of one byte and a coefficient in its shortest form, and how long that is.
+#[inline(always)]
+fn short_entry(place: u8, coefficient: i64) -> ([u8; 9], usize) {
+    let bits = 64 - (coefficient ^ (coefficient >> 63)).leading_zeros() as usize;
+    let width = bits / 8 + 1;
+    let mut bytes = [0; 9];
+    bytes[0] = place << 4 | (width as u8 - 1);
+    bytes[1..].copy_from_slice(&coefficient.to_le_bytes());
+    (bytes, 1 + width)
 }
 
 #[inline]
@@ -117,9 +139,9 @@ impl Iterator for Places<'_> {
 impl Accum {
     /// `count` times the contribution that a row carries.
     #[inline]
-    pub fn times(contribution: &Row, count: Diff) -> Accum {
+    pub fn times(contribution: Row, count: Diff) -> Accum {
         if count == 1 {
-            return Accum(contribution.clone());
+            return Accum(contribution);
         }
         let mut bytes = AccumBytes::new();
         for (place, coefficient) in Places(contribution.bytes()) {
@@ -141,6 +163,72 @@ impl IsZero for Accum {
     }
 }
 
+/// Reads short accumulations: of what lies inside a row, of places with heads of one byte.
+struct ShortPlaces {
+    bytes: [u8; 32],
+    length: usize,
+    at: usize,
+}
+
+/// Stands for the end of an accumulation.
+const NO_PLACE: u8 = u8::MAX;
+
+impl ShortPlaces {
+    #[inline(always)]
+    fn new(row: &Row) -> Option<ShortPlaces> {
+        let (raw, length) = row.inline()?;
+        let mut bytes = [0; 32];
+        bytes[..24].copy_from_slice(raw);
+        Some(ShortPlaces { bytes, length, at: 0 })
+    }
+
+    /// The place that comes next; none if it is not a short one.
+    #[inline(always)]
+    fn place(&self) -> Option<u8> {
+        if self.at >= self.length {
+            return Some(NO_PLACE);
+        }
+        let head = self.bytes[self.at];
+        let short = head < 0x80 && u64::from(head >> 4) < PART_MAX && head & 15 < 8;
+        short.then_some(head >> 4)
+    }
+
+    /// The coefficient of the place that comes next.
+    #[inline(always)]
+    fn take(&mut self) -> i64 {
+        let width = usize::from(self.bytes[self.at] & 15) + 1;
+        let mut raw = [0; 8];
+        raw.copy_from_slice(&self.bytes[self.at + 1..self.at + 9]);
+        self.at += 1 + width;
+        // What follows the coefficient is shifted out, and its sign in.
+        let unused = 64 - 8 * width as u32;
+        i64::from_le_bytes(raw) << unused >> unused
+    }
+}
+
+/// The sum of two short accumulations; none if they, or it, are not.
+#[inline]
+fn short_sum(a: &Row, b: &Row) -> Option<Row> {
+    let (mut a, mut b) = (ShortPlaces::new(a)?, ShortPlaces::new(b)?);
+    let (mut out, mut length) = ([0u8; 64], 0);
+    loop {
+        let (x, y) = (a.place()?, b.place()?);
+        let place = x.min(y);
+        if place == NO_PLACE {
+            return Some(Row::new(&out[..length]));
+        }
+        let mut sum = if x == place { a.take() } else { 0 };
+        if y == place {
+            sum = sum.checked_add(b.take())?;
+        }
+        if sum != 0 {
+            let (bytes, entry) = short_entry(place, sum);
+            out[length..length + 9].copy_from_slice(&bytes);
+            length += entry;
+        }
+    }
+}
+
 impl Semigroup for Accum {
     fn plus_equals(&mut self, other: &Accum) {
         if other.is_zero() {
@@ -148,6 +236,10 @@ impl Semigroup for Accum {
         }
         if self.is_zero() {
             self.0 = other.0.clone();
+            return;
+        }
+        if let Some(sum) = short_sum(&self.0, &other.0) {
+            self.0 = sum;
             return;
         }
         let mut out = AccumBytes::new();
@@ -219,8 +311,8 @@ mod tests {
                 for (place, coefficient) in &entries {
                     *sum.entry(*place).or_default() += coefficient * i128::from(count);
                 }
-                total.plus_equals(&Accum::times(&accum(&entries), count));
-                back.push(Accum::times(&accum(&entries), -count));
+                total.plus_equals(&Accum::times(accum(&entries), count));
+                back.push(Accum::times(accum(&entries), -count));
             }
             sum.retain(|_, coefficient| *coefficient != 0);
             assert_eq!(total, Accum(accum(&sum)));

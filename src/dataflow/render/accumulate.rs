@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-use differential_dataflow::batcher::merge::vec::VecMerger;
-use differential_dataflow::batcher::merge::{MergeBatcher, Sealer};
+use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::difference::{IsZero, Monoid, Semigroup};
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -12,14 +11,14 @@ use differential_dataflow::trace::implementations::ord_neu::{OrdKeyBatch, OrdKey
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use differential_dataflow::trace::{Builder, Cursor, Navigable};
 use smallvec::SmallVec;
-use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::{Exchange, Pipeline};
-use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::channels::pact::Exchange;
+use timely::progress::frontier::AntichainRef;
 
 use super::accum::Accum;
 use super::group::{Answer, Answers, Old, Output, PerKey, per_key};
 use crate::dataflow::arrangement::{
-    AffineOffsets, LazyContainer, RowContainer, Rows, RowsByKey, SortBlocks, route,
+    AffineOffsets, BlockBatcher, LazyContainer, RowContainer, RowUpdate, Rows, RowsByKey,
+    SizedBuilder, route,
 };
 use crate::repr::{Row, Timestamp};
 
@@ -30,33 +29,6 @@ type AccumUpdate = ((Row, ()), Timestamp, Accum);
 type AccumBatch = Rc<OrdKeyBatch<AccumLayout>>;
 type AccumCursor = <AccumBatch as Navigable>::Cursor;
 type AccumTrace = TraceAgent<Spine<AccumBatch>>;
-type AccumBuilder = OrdKeyBuilder<AccumLayout, Vec<AccumUpdate>>;
-type AccumBatcher = MergeBatcher<
-    SortBlocks<(Row, ()), Timestamp, Accum>,
-    VecMerger<(Row, ()), Timestamp, Accum>,
-    AccumSealer,
->;
-
-/// Builds a batch that owns no more memory than it uses.
-struct AccumSealer;
-
-impl Sealer<Vec<AccumUpdate>> for AccumSealer {
-    type Output = OrdKeyBatch<AccumLayout>;
-
-    fn seal(chain: &mut Vec<Vec<AccumUpdate>>) -> Option<OrdKeyBatch<AccumLayout>> {
-        let mut builder = AccumBuilder::with_capacity(0, 0, 0);
-        let bytes = chain.iter().flatten().map(|((key, ()), _, _)| key.bytes().len()).sum();
-        builder.result.keys.reserve_exact(bytes);
-        for mut block in chain.drain(..) {
-            builder.push(&mut block);
-        }
-        let mut batch = builder.done()?;
-        batch.storage.keys.trim();
-        batch.storage.upds.times.trim();
-        batch.storage.upds.diffs.trim();
-        Some(batch)
-    }
-}
 
 /// Answers for a group by its key and its accumulation.
 pub type AccumLogic = Box<dyn FnMut(&[u8], &Accum, &mut Answer)>;
@@ -66,32 +38,78 @@ pub fn accumulate<'s>(
     contributions: RowsByKey<'s>,
     name: &str,
     logic: AccumLogic,
-) -> (RowsByKey<'s>, Rows<'s>) {
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let arranged = arrange_accums(contributions, name);
-    per_key(arranged, name, Groups { logic, answers: Answers::default() })
+    per_key(arranged, name, Groups { logic, answers: Answers::default() }, fallible)
 }
 
 fn arrange_accums<'s>(contributions: RowsByKey<'s>, name: &str) -> Arranged<'s, AccumTrace> {
-    let updates = contributions.inner.unary::<CapacityContainerBuilder<Vec<AccumUpdate>>, _, _, _>(
-        Pipeline,
-        name,
-        |_, _| {
-            move |input, output| {
-                input.for_each(|capability, updates| {
-                    let updates = updates.drain(..).map(|((key, contribution), time, diff)| {
-                        ((key, ()), time, Accum::times(&contribution, diff))
-                    });
-                    output.session(&capability).give_iterator(updates);
-                });
-            }
-        },
-    );
     arrange_core::<_, _, AccumBatcher, Spine<AccumBatch>>(
-        updates,
-        Exchange::new(|update: &AccumUpdate| route(update.0.0.bytes())),
+        contributions.inner,
+        Exchange::new(|update: &RowUpdate| route(update.0.0.bytes())),
         name,
-        AccumBatcher::new,
+        |_, _| AccumBatcher::default(),
     )
+}
+
+/// Makes differences of the contributions that rows carry, on their way into the arrangement.
+#[derive(Default)]
+struct AccumBatcher {
+    blocks: BlockBatcher<(Row, ()), Timestamp, Accum, AccumBuilder>,
+    staged: Vec<AccumUpdate>,
+}
+
+impl Batcher<Vec<RowUpdate>> for AccumBatcher {
+    fn insert(&mut self, updates: &mut Vec<RowUpdate>) {
+        self.staged.clear();
+        self.staged.extend(updates.drain(..).map(|((key, contribution), time, diff)| {
+            ((key, ()), time, Accum::times(contribution, diff))
+        }));
+        self.blocks.push(&mut self.staged);
+    }
+}
+
+impl Extract for AccumBatcher {
+    type Time = Timestamp;
+    type Output = <AccumBuilder as Builder>::Output;
+
+    fn extract<'a>(
+        &'a mut self,
+        upper: AntichainRef<'_, Timestamp>,
+    ) -> (Option<Self::Output>, AntichainRef<'a, Timestamp>) {
+        self.blocks.extract(upper)
+    }
+}
+
+/// Builds a batch that owns no more memory than it uses.
+#[derive(Default)]
+struct AccumBuilder(OrdKeyBuilder<AccumLayout, Vec<AccumUpdate>>);
+
+impl SizedBuilder for AccumBuilder {
+    fn with_bytes(keys: usize, _values: usize) -> Self {
+        let mut builder = OrdKeyBuilder::<AccumLayout, _>::with_capacity(0, 0, 0);
+        builder.result.keys.reserve_exact(keys);
+        AccumBuilder(builder)
+    }
+}
+
+impl Builder for AccumBuilder {
+    type Input = Vec<AccumUpdate>;
+    type Time = Timestamp;
+    type Output = OrdKeyBatch<AccumLayout>;
+
+    fn push(&mut self, chunk: &mut Self::Input) {
+        self.0.push(chunk);
+    }
+
+    fn done(self) -> Option<Self::Output> {
+        let mut batch = self.0.done()?;
+        batch.storage.keys.trim();
+        batch.storage.upds.times.trim();
+        batch.storage.upds.diffs.trim();
+        Some(batch)
+    }
 }
 
 struct Groups {

@@ -16,8 +16,9 @@ use timely::worker::Worker;
 
 use super::constant::{constant_error, constant_rows};
 use super::mfp::{join_logic, row_logic};
+use super::reader::RowReader;
 use super::reduce::Reduction;
-use super::rows::{RowReader, RowSink, Shaper, arranged_rows, reshape, whole_rows};
+use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
 use super::threshold::{by_whole_row, positive_rows};
 use super::topk::TopK;
 use super::transform::transform;
@@ -26,7 +27,7 @@ use super::{sink, union};
 use crate::dataflow::arrangement::{RowArranged, Rows, RowsByKey, arrange_rows};
 use crate::dataflow::built::{Built, Imports, Notify, Rendering};
 use crate::dataflow::emit::{RowLogic, error_row};
-use crate::dataflow::import::{Promise, import};
+use crate::dataflow::import::{Promise, import_until};
 use crate::dataflow::join::join_rows;
 use crate::dataflow::scan::scan;
 use crate::dataflow::traces::Traces;
@@ -103,19 +104,25 @@ impl<'s, 'p> Walk<'s, 'p> {
             sources: Vec::new(),
             shaped_for: shapes(plan),
         };
+        let until = match plan.sink {
+            Sink::Peek => Some(plan.as_of.saturating_add(1)),
+            Sink::Subscribe { up_to, .. } => up_to,
+            Sink::Arrange(_) => None,
+        };
         let mut promises = Vec::new();
         for from in &plan.imports {
             let maintained =
                 traces.made_by(from.id.index).expect("a plan imports what is maintained");
             let name = format!("Import {}", from.id.relation);
-            let (arranged, promise) = import(&mut maintained.oks, scope, &name);
+            let (arranged, promise) = import_until(&mut maintained.oks, scope, &name, until);
             let mut of_import = vec![promise];
-            let errors = maintained.errs.as_mut().map(|errs| {
+            let errors = maintained.errs.as_mut().and_then(|errs| {
                 let name = format!("Import errors of {}", from.id.relation);
-                let (errs, promise) = import(errs, scope, &name);
+                let (errs, promise) = import_until(errs, scope, &name, until);
                 of_import.push(promise);
                 let as_is: RowLogic = Box::new(|error, _, emit| emit.errs.push(Row::new(error)));
-                walk.add_source(scan(errs, &name, plan.as_of, as_is).1)
+                let (_, errs) = scan(errs, &name, plan.as_of, as_is, true);
+                errs.map(|errs| walk.add_source(errs))
             });
             walk.imported.push((arranged, errors));
             promises.push(of_import);
@@ -162,8 +169,9 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let (rows, mut errors) = self.shaped(*input, id);
                 let (sink, fallible) = self.sink(id);
                 let arranged = arrange_rows(rows, &name("Arrange for TopK"));
-                let (rows, errs) = window(arranged, &name("TopK"), top.first(), top.logic(sink));
-                self.note(errs, fallible, &mut errors);
+                let logic = top.logic(sink);
+                let (rows, errs) = window(arranged, &name("TopK"), top.first(), logic, fallible);
+                self.note(errs, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
             Node::Negate { input } => {
@@ -175,8 +183,8 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let (sink, fallible) = self.sink(id);
                 let arranged = arrange_rows(rows, &name("Arrange for Threshold"));
                 let logic = positive_rows(types, sink);
-                let (rows, errs) = window(arranged, &name("Threshold"), None, logic);
-                self.note(errs, fallible, &mut errors);
+                let (rows, errs) = window(arranged, &name("Threshold"), None, logic, fallible);
+                self.note(errs, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
             Node::Union { inputs } => {
@@ -232,8 +240,9 @@ impl<'s, 'p> Walk<'s, 'p> {
             shaper,
         );
         let name = format!("Join {id}");
-        let (rows, errs) = join_rows(a_rows, b_rows, &name, self.plan.as_of, logic);
-        self.note(errs, fallible || mfp.is_fallible(), &mut errors);
+        let fallible = fallible || mfp.is_fallible();
+        let (rows, errs) = join_rows(a_rows, b_rows, &name, self.plan.as_of, logic, fallible);
+        self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for[id]), errors)
     }
 
@@ -249,26 +258,20 @@ impl<'s, 'p> Walk<'s, 'p> {
         name: &str,
     ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
         let (rows, errs) = match self.done[input].data.clone() {
-            Data::Rows(rows, _) => transform(rows, name, logic(RowReader::whole(types))),
+            Data::Rows(rows, _) => transform(rows, name, logic(RowReader::whole(types)), fallible),
             Data::Arranged(arranged, layout) => {
-                scan(arranged, name, self.plan.as_of, logic(RowReader::arranged(layout)))
+                let logic = logic(RowReader::arranged(layout));
+                scan(arranged, name, self.plan.as_of, logic, fallible)
             }
         };
         let mut errors = self.done[input].errors.clone();
-        self.note(errs, fallible, &mut errors);
+        self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for.get(id).copied().flatten()), errors)
     }
 
-    /// Takes note of errors, unless there can be none.
-    pub(super) fn note(
-        &mut self,
-        errs: Rows<'s>,
-        fallible: bool,
-        errors: &mut BTreeSet<ErrorSource>,
-    ) {
-        if fallible {
-            errors.insert(self.add_source(errs));
-        }
+    /// Takes note of errors, where there can be any.
+    pub(super) fn note(&mut self, errs: Option<Rows<'s>>, errors: &mut BTreeSet<ErrorSource>) {
+        errors.extend(errs.map(|errs| self.add_source(errs)));
     }
 
     /// The rows of a node in the shape that `consumer` wants.
@@ -314,7 +317,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let settings = self.plan.settings.clone();
                 let logic = reshape(RowReader::arranged(layout), settings, whole_rows());
                 let name = format!("Scan {input}");
-                (scan(arranged, &name, self.plan.as_of, logic).0, errors.clone())
+                (scan(arranged, &name, self.plan.as_of, logic, false).0, errors.clone())
             }
         }
     }

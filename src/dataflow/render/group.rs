@@ -121,20 +121,20 @@ impl Answers {
 /// A batch whose keys are being treated.
 struct Job<B: Navigable> {
     ok_capability: Capability<Timestamp>,
-    err_capability: Capability<Timestamp>,
+    err_capability: Option<Capability<Timestamp>>,
     fresh: B,
     cursor: B::Cursor,
     lower: Antichain<Timestamp>,
-    upper: Antichain<Timestamp>,
     old: Option<Old<B>>,
 }
 
-/// Applies `logic` to each key that changes; returns rows and errors.
+/// Applies `logic` to each key that changes; returns rows and, where it is `fallible`, errors.
 pub fn per_key<'s, Tr, L>(
     arranged: Arranged<'s, Tr>,
     name: &str,
     mut logic: L,
-) -> (RowsByKey<'s>, Rows<'s>)
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>)
 where
     Tr: TraceReader<Time = Timestamp, Batch: Navigable> + 'static,
     for<'a> BatchCursor<Tr>: Cursor<Key<'a> = RowRef<'a>, KeyContainer = RowContainer>,
@@ -146,22 +146,24 @@ where
     let activator = scope.activator_for(builder.operator_info().address);
     let mut input = builder.new_input(arranged.stream, Pipeline);
     let (ok_output, ok_stream) = builder.new_output();
-    let (err_output, err_stream) = builder.new_output();
+    let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
-    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
         let mut jobs: VecDeque<Job<Tr::Batch>> = VecDeque::new();
         let mut out = Output::default();
         // All batches below have been received.
         let mut upper = Antichain::from_elem(Timestamp::MIN);
+        let mut held_at = upper.clone();
         move |_frontiers| {
             input.for_each(|capability, spans| {
                 for span in spans.drain(..) {
                     upper.clone_from(span.upper());
-                    jobs.extend(Job::new(&capability, span));
+                    jobs.extend(Job::new(&capability, span, fallible));
                 }
             });
-            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            let mut ok_output = ok_output.activate();
+            let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
             let mut fuel = FUEL;
             while let Some(job) = jobs.front_mut() {
                 job.load(&mut trace);
@@ -171,8 +173,10 @@ where
                         ok_output.session(&job.ok_capability).give_container(&mut out.oks);
                         out.oks.clear();
                     }
-                    if !out.errs.is_empty() {
-                        err_output.session(&job.err_capability).give_container(&mut out.errs);
+                    if let (Some(output), Some(held)) = (&mut err_output, &job.err_capability)
+                        && !out.errs.is_empty()
+                    {
+                        output.session(held).give_container(&mut out.errs);
                         out.errs.clear();
                     }
                     if !more {
@@ -183,16 +187,21 @@ where
                         return;
                     }
                 }
-                trace.set_logical_compaction(job.upper.borrow());
-                trace.set_physical_compaction(job.upper.borrow());
                 jobs.pop_front();
+                if let Some(next) = jobs.front() {
+                    trace.set_logical_compaction(next.lower.borrow());
+                    trace.set_physical_compaction(next.lower.borrow());
+                }
             }
             trace.advance_upper(&mut upper);
-            trace.set_logical_compaction(upper.borrow());
-            trace.set_physical_compaction(upper.borrow());
+            if upper != held_at {
+                trace.set_logical_compaction(upper.borrow());
+                trace.set_physical_compaction(upper.borrow());
+                held_at.clone_from(&upper);
+            }
         }
     });
-    (ok_stream.as_collection(), err_stream.as_collection())
+    (ok_stream.as_collection(), err_stream.map(AsCollection::as_collection))
 }
 
 impl<B: Navigable> Job<B>
@@ -200,16 +209,19 @@ where
     for<'a> B::Cursor: Cursor<Storage = B, Key<'a> = RowRef<'a>, KeyContainer = RowContainer>,
 {
     /// What there is to do for a span of time, if anything came in it.
-    fn new(capability: &InputCapability<Timestamp>, span: Span<Timestamp, B>) -> Option<Job<B>> {
-        let (lower, upper) = (span.lower().clone(), span.upper().clone());
+    fn new(
+        capability: &InputCapability<Timestamp>,
+        span: Span<Timestamp, B>,
+        fallible: bool,
+    ) -> Option<Job<B>> {
+        let lower = span.lower().clone();
         let fresh = span.inner?;
         Some(Job {
             ok_capability: capability.retain_least(0)?,
-            err_capability: capability.retain_least(1)?,
+            err_capability: if fallible { capability.retain_least(1) } else { None },
             cursor: fresh.cursor(),
             fresh,
             lower,
-            upper,
             old: None,
         })
     }

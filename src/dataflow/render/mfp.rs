@@ -5,7 +5,8 @@
 
 use bumpalo::Bump;
 
-use super::rows::{RowReader, Shaper};
+use super::reader::RowReader;
+use super::rows::Shaper;
 use crate::dataflow::emit::{Emit, JoinLogic, RowLogic};
 use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;

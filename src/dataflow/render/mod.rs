@@ -1,9 +1,9 @@
 //! From a physical plan to a running dataflow: one operator a file, one walk over the plan.
 //!
-//! [`mod@build`] is the walk. Rows are read, filtered and shaped by closures ([`rows`], [`mfp`])
-//! inside few operators that are compiled once: a scan, a join, a [`transform`], and the frame of
-//! all that answers per key ([`group`], and over sorted groups [`window`]). Aggregates that can be
-//! added up live in the difference ([`accum`]).
+//! [`mod@build`] is the walk. Rows are read, filtered and shaped by closures ([`reader`], [`mfp`],
+//! [`rows`]) inside few operators that are compiled once: a scan, a join, a [`transform`], and the
+//! frame of all that answers per key ([`group`], and over sorted groups [`window`]). Aggregates that
+//! can be added up live in the difference ([`accum`]).
 //!
 //! Errors are rows beside the rows: whatever fails on a row puts the error where the row would
 //! have gone, with the row's time and count. They are united, never negated.
@@ -17,6 +17,7 @@ pub mod extreme;
 pub mod group;
 pub mod mfp;
 pub mod order;
+pub mod reader;
 pub mod reduce;
 pub mod rows;
 pub mod sink;

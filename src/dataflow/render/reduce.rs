@@ -187,8 +187,8 @@ impl Reduction {
         let rows = arrange_rows(union(walk.scope, streams), &format!("Arrange parts {id}"));
         let types: Vec<_> = parts.iter().map(|part| self.part_types(*part)).collect();
         let logic = collate(types, self.columns(&parts), key, sink);
-        let (rows, errs) = window(rows, &format!("Collate {id}"), None, logic);
-        walk.note(errs, out_fallible, errors);
+        let (rows, errs) = window(rows, &format!("Collate {id}"), None, logic, out_fallible);
+        walk.note(errs, errors);
         rows
     }
 
@@ -210,25 +210,28 @@ impl Reduction {
         };
         errors.extend(of_input);
         let (name, arrange) = (format!("Reduce {id}"), format!("Arrange for Reduce {id}"));
+        // Sums can overflow.
+        let fallible = fallible || part == Part::Sums;
         let (rows, errs) = match part {
             Part::Key => {
                 let rows = arrange_rows(rows, &arrange);
-                window(rows, &name, Some(1), self.key_logic(finish))
+                window(rows, &name, Some(1), self.key_logic(finish), fallible)
             }
             Part::Extreme(at) => {
                 let rows = arrange_rows(rows, &arrange);
-                window(rows, &name, Some(1), extreme_logic(self.extremes[at].clone(), finish))
+                let logic = extreme_logic(self.extremes[at].clone(), finish);
+                window(rows, &name, Some(1), logic, fallible)
             }
             Part::Sums => {
                 let mut streams = vec![rows];
                 for slot in (0..self.slots.len()).filter(|i| self.slots[*i].distinct.is_some()) {
                     streams.push(self.distinct_slot(walk, (input, id), slot, errors));
                 }
-                accumulate(union(walk.scope, streams), &name, self.sum_logic(finish))
+                let rows = union(walk.scope, streams);
+                accumulate(rows, &name, self.sum_logic(finish), fallible)
             }
         };
-        // Sums can overflow.
-        walk.note(errs, fallible || part == Part::Sums, errors);
+        walk.note(errs, errors);
         rows
     }
 
@@ -244,7 +247,7 @@ impl Reduction {
         let (rows, of_input) = walk.shaped_by(input, id, shaper, fallible);
         errors.extend(of_input);
         let rows = arrange_rows(rows, &format!("Arrange distinct {id}"));
-        window(rows, &format!("Distinct {id}"), Some(1), self.distinct_logic(slot)).0
+        window(rows, &format!("Distinct {id}"), Some(1), self.distinct_logic(slot), false).0
     }
 
     /// The types of the datums that a part answers with.

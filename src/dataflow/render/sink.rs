@@ -4,7 +4,7 @@ use differential_dataflow::AsCollection;
 use timely::dataflow::operators::generic::operator::empty;
 
 use super::build::{Data, Walk};
-use crate::dataflow::arrangement::{Rows, RowsByKey, arrange_rows};
+use crate::dataflow::arrangement::arrange_rows;
 use crate::dataflow::built::{BuiltSink, Notify};
 use crate::dataflow::subscribe::{SubscribeOptions, subscribe};
 use crate::dataflow::traces::Maintained;
@@ -63,10 +63,5 @@ fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Notify) -> B
     let (last, _) = walk.last();
     let (rows, errors) = walk.whole(last);
     let errors = walk.errors(&errors).unwrap_or_else(|| empty(walk.scope).as_collection());
-    BuiltSink::Sent(subscribe(values(rows), errors, "Reader", options, notify))
-}
-
-/// The rows without their empty keys.
-fn values<'s>(rows: RowsByKey<'s>) -> Rows<'s> {
-    rows.map(|(_, row)| row)
+    BuiltSink::Sent(subscribe(rows, errors, "Reader", options, notify))
 }

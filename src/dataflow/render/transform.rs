@@ -17,25 +17,27 @@ use crate::repr::{Diff, Row, Timestamp};
 /// How many updates are sent at once.
 const CHUNK: usize = 1 << 10;
 
-/// Applies `logic` to every row; returns rows and errors.
+/// Applies `logic` to every row; returns rows and, where it is `fallible`, errors.
 pub fn transform<'s>(
     rows: RowsByKey<'s>,
     name: &str,
     mut logic: RowLogic,
-) -> (RowsByKey<'s>, Rows<'s>) {
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let mut builder = OperatorBuilder::new(name.to_owned(), rows.inner.scope());
     let mut input = builder.new_input(rows.inner, Pipeline);
     builder.set_notify_for(0, FrontierInterest::Never);
     let (ok_output, ok_stream) = builder.new_output();
-    let (err_output, err_stream) = builder.new_output();
+    let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
-    let mut err_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(err_output);
+    let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
         let mut emit = Emit::default();
         let mut oks: Vec<RowUpdate> = Vec::new();
         let mut errs: Vec<(Row, Timestamp, Diff)> = Vec::new();
         move |_frontiers| {
-            let (mut ok_output, mut err_output) = (ok_output.activate(), err_output.activate());
+            let mut ok_output = ok_output.activate();
+            let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
             input.for_each(|capability, updates| {
                 let mut session = ok_output.session(&capability);
                 for ((key, value), time, diff) in updates.drain(..) {
@@ -51,13 +53,15 @@ pub fn transform<'s>(
                     session.give_container(&mut oks);
                     oks.clear();
                 }
-                if !errs.is_empty() {
+                if let Some(output) = &mut err_output
+                    && !errs.is_empty()
+                {
                     let held = capability.retain_stamp(1);
-                    err_output.session(&held).give_container(&mut errs);
+                    output.session(&held).give_container(&mut errs);
                     errs.clear();
                 }
             });
         }
     });
-    (ok_stream.as_collection(), err_stream.as_collection())
+    (ok_stream.as_collection(), err_stream.map(AsCollection::as_collection))
 }

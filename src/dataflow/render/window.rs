@@ -30,15 +30,17 @@ pub type GroupLogic = Box<dyn FnMut(&[u8], &[(RowRef<'_>, Diff)], &mut Answer)>;
 /// How many dead rows in front are walked over without remembering it.
 const DEAD_MAX: usize = 32;
 
-/// Answers by the first `first` rows of each group (all where there is none), by `logic`.
+/// Answers by the first `first` rows of each group (all where there is none), by `logic`; returns
+/// rows and, where that is `fallible`, errors.
 pub fn window<'s>(
     arranged: RowArranged<'s>,
     name: &str,
     first: Option<u64>,
     logic: GroupLogic,
-) -> (RowsByKey<'s>, Rows<'s>) {
-    let starts = HashMap::default();
-    per_key(arranged, name, Window { first, logic, starts, answers: Answers::default() })
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
+    let window = Window { first, logic, starts: HashMap::default(), answers: Answers::default() };
+    per_key(arranged, name, window, fallible)
 }
 
 type Batch = Rc<RowBatch>;

@@ -12,6 +12,7 @@ use super::super::rows::arranged_rows;
 use super::oracle::{Content, evaluate};
 use crate::dataflow::built::{Built, BuiltSink};
 use crate::dataflow::emit::{Emit, error_of};
+use crate::dataflow::import::Promise;
 use crate::dataflow::subscribe::Subscription;
 use crate::dataflow::testing::Table;
 use crate::dataflow::traces::{Maintained, Traces};
@@ -213,7 +214,9 @@ impl<'w> Site<'w> {
     fn promise(&mut self, time: Timestamp) {
         for (built, imports) in &self.running {
             let needs = if *imports == 3 { self.needs.clone() } else { vec![time + 1] };
-            built.imports.advance(&needs, time + 1);
+            let mut woken = Vec::new();
+            built.imports.stand(&needs, time + 1, &mut woken);
+            woken.iter().for_each(Promise::wake);
         }
     }
 
