@@ -399,7 +399,7 @@ mod tests {
                     continue;
                 }
                 // Installed late, over history that is compacted in part.
-                let seen = worker_seen.clone();
+                let (seen, err_seen) = (worker_seen.clone(), worker_seen.clone());
                 worker.dataflow(|scope| {
                     let [left, right] = &mut tables;
                     let left = import(&mut left.trace, scope, "left").0;
@@ -409,11 +409,10 @@ mod tests {
                         emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "match"));
                     });
                     let (oks, errs) = join_rows(left, right, "join", 20, logic, true);
-                    let (err_seen, ok_seen) = (seen.clone(), seen);
                     oks.inspect(move |((key, value), time, diff)| {
                         let data = [key.bytes(), value.bytes()].concat();
                         let data = (0..3).map(|i| number(&data, i)).collect();
-                        ok_seen.lock().unwrap().push((data, *time, *diff));
+                        seen.lock().unwrap().push((data, *time, *diff));
                     });
                     errs.expect("it can fail")
                         .inspect(move |(_, time, diff)| {

@@ -43,7 +43,8 @@ struct Output {
     errs: Vec<(Row, Timestamp, Diff)>,
 }
 
-/// Applies `logic` to every row of an arrangement; returns rows and, where it is `fallible`, errors.
+/// Applies `logic` to every row of an arrangement; returns rows and, where that is `fallible`,
+/// errors.
 ///
 /// All updates come at `as_of` or later.
 pub fn scan<'s>(

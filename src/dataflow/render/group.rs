@@ -18,8 +18,8 @@ use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, Span, TraceReader};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::operators::generic::{OutputBuilder, OutputBuilderSession};
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::progress::Antichain;
 
@@ -53,6 +53,30 @@ pub struct Old<B: Navigable> {
 pub struct Output {
     oks: Vec<RowUpdate>,
     errs: Vec<(Row, Timestamp, Diff)>,
+}
+
+/// An output under way.
+type Session<'a, D> = OutputBuilderSession<'a, Timestamp, CapacityContainerBuilder<Vec<D>>>;
+
+impl Output {
+    /// Sends what there is; errors only where they are asked for.
+    fn send(
+        &mut self,
+        (oks, held): (&mut Session<'_, RowUpdate>, &Capability<Timestamp>),
+        errs: &mut Option<Session<'_, (Row, Timestamp, Diff)>>,
+        errs_held: &Option<Capability<Timestamp>>,
+    ) {
+        if !self.oks.is_empty() {
+            oks.session(held).give_container(&mut self.oks);
+            self.oks.clear();
+        }
+        if let (Some(errs), Some(held)) = (errs, errs_held)
+            && !self.errs.is_empty()
+        {
+            errs.session(held).give_container(&mut self.errs);
+            self.errs.clear();
+        }
+    }
 }
 
 /// The answer for one key at one time.
@@ -169,16 +193,11 @@ where
                 job.load(&mut trace);
                 loop {
                     let (more, fuel_left) = (job.run(&mut fuel, &mut logic, &mut out), fuel > 0);
-                    if !out.oks.is_empty() {
-                        ok_output.session(&job.ok_capability).give_container(&mut out.oks);
-                        out.oks.clear();
-                    }
-                    if let (Some(output), Some(held)) = (&mut err_output, &job.err_capability)
-                        && !out.errs.is_empty()
-                    {
-                        output.session(held).give_container(&mut out.errs);
-                        out.errs.clear();
-                    }
+                    out.send(
+                        (&mut ok_output, &job.ok_capability),
+                        &mut err_output,
+                        &job.err_capability,
+                    );
                     if !more {
                         break;
                     }

@@ -2,8 +2,8 @@
 //!
 //! [`mod@build`] is the walk. Rows are read, filtered and shaped by closures ([`reader`], [`mfp`],
 //! [`rows`]) inside few operators that are compiled once: a scan, a join, a [`transform`], and the
-//! frame of all that answers per key ([`group`], and over sorted groups [`window`]). Aggregates that
-//! can be added up live in the difference ([`accum`]).
+//! frame of all that answers per key ([`group`], and over sorted groups [`window`]). Aggregates
+//! that can be added up live in the difference ([`accum`]).
 //!
 //! Errors are rows beside the rows: whatever fails on a row puts the error where the row would
 //! have gone, with the row's time and count. They are united, never negated.
