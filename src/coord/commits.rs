@@ -342,7 +342,7 @@ mod tests {
     fn what_was_forgotten_counts_as_changed() {
         let (table, key) = (GlobalId(1), Row::new(b"k"));
         let mut recent = Recent::default();
-        let touches = |recent: &Recent, after| recent.touches(table, &[key.clone()], after);
+        let touches = |recent: &Recent, after| recent.touches(table, std::slice::from_ref(&key), after);
         recent.add(10, table, Arc::new(vec![(Row::new(b"other"), Row::new(b""), 1)]));
         recent.add(20, table, Arc::new(vec![(key.clone(), Row::new(b""), 1)]));
         assert!(touches(&recent, 5) && touches(&recent, 19) && !touches(&recent, 20));
