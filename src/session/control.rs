@@ -66,7 +66,7 @@ impl Session {
             return Ok(Outcome::Done("ROLLBACK".into()));
         }
         let result = self.commit_work(None).await;
-        self.portals.retain(|_, portal| portal.is_held());
+        self.portals.clear();
         self.transaction = None;
         match result {
             Ok(()) => {

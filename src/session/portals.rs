@@ -12,11 +12,8 @@ use crate::session::frontend::{Field, Format, Frontend};
 use crate::session::parameters::Value;
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
-use crate::session::session::{Outcome, Session, Tag, fields};
+use crate::session::session::{Outcome, RETRIES_MAX, Session, Tag, fields};
 use crate::session::transaction::Mode;
-
-/// How often the lone statement of an implicit transaction is tried again before it runs alone.
-const RETRIES_MAX: usize = 2;
 
 /// A statement that is being run.
 pub(super) struct Portal {
@@ -50,11 +47,6 @@ impl Portal {
         desc: Option<RelationDesc>,
     ) -> Portal {
         Portal { source: Some((prepared, values)), formats, desc, outcome: None, done: false }
-    }
-
-    /// Whether it outlives its transaction.
-    pub(super) fn is_held(&self) -> bool {
-        false
     }
 }
 

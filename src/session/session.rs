@@ -24,7 +24,7 @@ use crate::session::watch::Watch;
 use crate::sql::{self, ParsedStatement};
 
 /// How often a lone statement that met a concurrent one is tried again before it runs alone.
-const RETRIES_MAX: usize = 2;
+pub(super) const RETRIES_MAX: usize = 2;
 
 /// One client's session.
 pub struct Session {
