@@ -5,6 +5,7 @@
 
 pub mod aggregate;
 pub mod cast;
+pub mod coefficients;
 pub mod display;
 pub mod equality;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod mfp;
 pub mod number_template;
 pub mod regex;
 pub mod scalar;
+pub mod sums;
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,6 @@ pub mod reader;
 pub mod reduce;
 pub mod rows;
 pub mod sink;
-pub mod sums;
 #[cfg(test)]
 mod tests;
 pub mod threshold;

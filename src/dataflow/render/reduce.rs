@@ -14,21 +14,22 @@ use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
-use super::accum::{Accum, AccumBytes, Place, put};
+use super::accum::Accum;
 use super::accumulate::{AccumLogic, accumulate};
 use super::build::{ErrorSource, Walk};
 use super::collate::{Finish, collate};
 use super::extreme::Extreme;
 use super::rows::{RowSink, Shaper, evaluate_all};
-use super::sums::{Kind, Part as SumPart, answer, to_int8};
 use super::threshold::is_identity;
 use super::union::union;
 use super::window::{GroupLogic, window};
 use crate::dataflow::arrangement::{RowsByKey, arrange_rows};
 use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::coefficients::{AccumBytes, Place, put};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
+use crate::expr::sums::{Kind, Part as SumPart, answer, to_int8};
 use crate::plan::physical::NodeId;
 use crate::repr::key::{KeyMode, decode_key, encode_key};
 use crate::repr::scratch::DatumVec;

@@ -1,6 +1,6 @@
 //! What each aggregate that can be added up keeps of a row, and what it answers.
 //!
-//! A row's contribution is a list of coefficients ([`super::accum`]); parts by kind, part 1 being
+//! A row's contribution is a list of coefficients ([`super::coefficients`]); parts by kind, part 1 being
 //! the count of arguments that are not NULL unless said otherwise:
 //!
 //! - integers: 2 is the sum, exact in 128 bits.
@@ -18,7 +18,7 @@ use bumpalo::Bump;
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 
-use super::accum::{AccumBytes, Place, put};
+use super::coefficients::{AccumBytes, Place, put};
 use crate::error::SqlState;
 use crate::expr::aggregate::AggFunc;
 use crate::expr::error::EvalError;
