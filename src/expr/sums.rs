@@ -1,7 +1,7 @@
 //! What each aggregate that can be added up keeps of a row, and what it answers.
 //!
-//! A row's contribution is a list of coefficients ([`super::coefficients`]); parts by kind, part 1 being
-//! the count of arguments that are not NULL unless said otherwise:
+//! A row's contribution is a list of coefficients ([`super::coefficients`]); parts by kind, part 1
+//! being the count of arguments that are not NULL unless said otherwise:
 //!
 //! - integers: 2 is the sum, exact in 128 bits.
 //! - booleans: 2 counts the true ones.
