@@ -14,6 +14,9 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -311,4 +314,144 @@ fn idle_content_stays_readable() {
     assert_eq!(early.run(held).rows(held), first, "a snapshot is held by its transaction");
     let gone = client.run("SELECT * FROM t AS OF 1000").error.expect("long ago");
     assert_eq!(gone.code(), "22023");
+}
+
+/// What a dataflow's fault leaves in the data directory, for the objects of these numbers.
+fn record_fault(weir: &Weir, objects: &[u64]) {
+    let mut file = File::options().append(true).create(true).open(fault_file(weir)).unwrap();
+    for object in objects {
+        writeln!(file, "u{object}").unwrap();
+    }
+}
+
+fn fault_file(weir: &Weir) -> PathBuf {
+    weir.data_dir().join("FAULTS")
+}
+
+/// A dataflow that crashed the server twice is left out, with all that depends on it; everything
+/// else goes on, and it is back once it is made again or the record is gone.
+#[test]
+fn a_dataflow_that_crashed_twice_is_not_built_again() {
+    let mut weir = Weir::start(2);
+    // The first object is the schema `public`; a table takes a number for each of its columns.
+    let (table, view, index) = (16_385, 16_388, 16_389);
+    weir.client()
+        .query(
+            "CREATE TABLE t (k int NOT NULL, n int);
+             CREATE MATERIALIZED VIEW sums AS SELECT k, sum(n) AS s FROM t GROUP BY k;
+             CREATE INDEX by_n ON t (n);
+             CREATE VIEW plain AS SELECT s FROM sums;
+             CREATE MATERIALIZED VIEW above AS SELECT max(s) FROM plain;
+             CREATE INDEX by_s ON sums (s);
+             CREATE MATERIALIZED VIEW ones AS SELECT k FROM t WHERE n = 1;
+             INSERT INTO t VALUES (1, 1), (1, 2), (2, 3)",
+        )
+        .unwrap();
+    let ones = "SELECT * FROM ones";
+    let keys = weir.client().run(ones).rows(ones);
+    // Once may be chance.
+    weir.kill();
+    record_fault(&weir, &[view, index]);
+    weir.resume();
+    let above = "SELECT * FROM above";
+    let sums = weir.client().run(above).rows(above);
+    weir.kill();
+    record_fault(&weir, &[view, index]);
+    weir.resume();
+    let mut client = weir.client();
+    for sql in [
+        above,
+        "SELECT * FROM sums WHERE s = 3",
+        "SELECT * FROM plain",
+        "SUBSCRIBE sums",
+        "CREATE INDEX another ON sums (k)",
+        "CREATE MATERIALIZED VIEW further AS SELECT count(*) FROM plain",
+    ] {
+        let report = client.run(sql).error.expect(sql);
+        assert_eq!(report.code(), "XX000", "{sql}: {report}");
+        assert!(report.field('H').contains("FAULTS"), "{sql}: {report}");
+    }
+    assert_eq!(client.run(ones).rows(ones), keys, "a view beside it");
+    client.run("INSERT INTO t VALUES (3, 1)");
+    assert_eq!(client.run(ones).rows(ones).len(), 2);
+    let by_n = "SELECT k FROM t WHERE n = 3";
+    assert_eq!(client.run(by_n).rows(by_n).len(), 1, "a table without its index");
+    // Made again, it is another object.
+    for sql in [
+        "DROP VIEW plain CASCADE",
+        "DROP MATERIALIZED VIEW sums",
+        "CREATE MATERIALIZED VIEW sums AS SELECT k, sum(n) AS s FROM t GROUP BY k",
+    ] {
+        assert!(client.run(sql).error.is_none(), "{sql}");
+    }
+    assert_eq!(client.run("SELECT * FROM sums").rows("SELECT * FROM sums").len(), 3);
+    // A table is an object like others; what is written to it would be lost to its readers.
+    weir.kill();
+    record_fault(&weir, &[table, table]);
+    weir.resume();
+    let mut client = weir.client();
+    for sql in ["SELECT * FROM t", "INSERT INTO t VALUES (4, 4)", ones, "SELECT * FROM sums"] {
+        assert_eq!(client.run(sql).error.expect(sql).code(), "XX000", "{sql}");
+    }
+    weir.kill();
+    std::fs::remove_file(fault_file(&weir)).unwrap();
+    weir.resume();
+    let mut client = weir.client();
+    assert_eq!(client.run(ones).rows(ones).len(), 2);
+    assert_eq!(client.run(by_n).rows(by_n).len(), 1);
+    assert!(sums[0][0].is_some());
+    weir.stop();
+}
+
+/// A view that looks rows up by an index outlives it, and one that is older than an index does
+/// not need it at the next start.
+#[test]
+fn views_outlive_the_indexes_that_they_use() {
+    let mut weir = Weir::start(2);
+    let mut client = weir.client();
+    client
+        .query(
+            "CREATE TABLE t (k int NOT NULL, n int);
+             CREATE MATERIALIZED VIEW older AS SELECT n FROM t WHERE k = 1;
+             CREATE INDEX by_k ON t (k);
+             CREATE MATERIALIZED VIEW younger AS SELECT n FROM t WHERE k = 1;
+             INSERT INTO t VALUES (1, 1), (2, 2)",
+        )
+        .unwrap();
+    let mut watcher = weir.client();
+    watcher.send_query("SUBSCRIBE (SELECT n FROM t WHERE k = 1)").unwrap();
+    let mut rows_seen = |count: usize| {
+        let mut seen = 0;
+        while seen < count {
+            match watcher.receive().unwrap() {
+                Message::DataRow(_) => seen += 1,
+                Message::Error(report) => panic!("{report}"),
+                _ => {}
+            }
+        }
+    };
+    rows_seen(1);
+    assert!(client.run("DROP INDEX by_k").error.is_none());
+    client.run("INSERT INTO t VALUES (1, 3)");
+    let both = "SELECT * FROM (SELECT count(*) FROM older) a, (SELECT count(*) FROM younger) b";
+    let two = vec![vec![Some("2".to_owned()), Some("2".to_owned())]];
+    assert_eq!(client.run(both).rows(both), two);
+    rows_seen(1);
+    client.run("CREATE INDEX by_k ON t (k)");
+    weir.kill();
+    weir.resume();
+    assert_eq!(weir.client().run(both).rows(both), two);
+    // With its table, the index ends what reads by it.
+    let mut client = weir.client();
+    let mut watcher = weir.client();
+    watcher.send_query("SUBSCRIBE (SELECT n FROM t WHERE k = 1)").unwrap();
+    while !matches!(watcher.receive().unwrap(), Message::DataRow(_)) {}
+    assert!(client.run("DROP TABLE t CASCADE").error.is_none());
+    let end = loop {
+        if let Message::Error(report) = watcher.receive().unwrap() {
+            break report;
+        }
+    };
+    assert_eq!(end.code(), "42P01");
+    weir.stop();
 }

@@ -6,9 +6,10 @@
 //! durable and what it made is complete. Everything that can be refused is refused before a time
 //! is assigned.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::catalog::item::ItemKind;
 use crate::catalog::objects;
 use crate::coord::coordinator::Coordinator;
 use crate::coord::log_writer::LogRequest;
@@ -110,6 +111,14 @@ impl Coordinator {
                 return Err(conflict());
             }
         }
+        let written = commit.writes.iter().map(|write| write.table);
+        let imported = commit.ddl.iter().filter_map(|ddl| match &ddl.install {
+            Some(Install::Dataflow(plan)) => Some(plan.imports.iter().map(|i| i.id.index)),
+            _ => None,
+        });
+        if let Some(error) = written.chain(imported.flatten()).find_map(|id| self.broken.get(&id)) {
+            return Err(error.clone());
+        }
         if commit.reads.iter().any(|read| self.has_changed(read, commit.snapshot)) {
             return Err(conflict());
         }
@@ -139,6 +148,7 @@ impl Coordinator {
     fn apply(&mut self, commit: Commit, reply: Reply<Timestamp>) {
         let time = self.clock.next();
         let mut changes = Vec::with_capacity(commit.ddl.len() + commit.writes.len());
+        let indexes = self.dropped_indexes(&commit.ddl);
         if !commit.ddl.is_empty() {
             let catalog = commit.ddl.iter().map(|ddl| ddl.change.clone()).collect::<Vec<_>>();
             match self.define(time, &catalog, &mut changes) {
@@ -159,7 +169,7 @@ impl Coordinator {
             }
         }
         self.write(time, commit.writes, &mut changes);
-        let made = self.install(time, commit.ddl);
+        let made = self.install(time, commit.ddl, &indexes);
         self.gate.applied(time);
         self.log.send(LogRequest::Append(Transaction { time, changes }));
         if commit.asynchronous && made.is_empty() {
@@ -212,8 +222,25 @@ impl Coordinator {
         }
     }
 
+    /// The indexes that go, each with its relation.
+    fn dropped_indexes(&self, ddl: &[DdlChange]) -> HashMap<GlobalId, GlobalId> {
+        let dropped = ddl.iter().filter(|ddl| ddl.change.item.is_none());
+        let items = dropped.filter_map(|ddl| self.catalogs.tip.get(ddl.change.id));
+        items
+            .filter_map(|item| match &item.kind {
+                ItemKind::Index(index) => Some((item.id, index.on)),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Carries out what a commit defines on the workers; says what has to become complete.
-    fn install(&mut self, time: Timestamp, ddl: Vec<DdlChange>) -> Vec<GlobalId> {
+    fn install(
+        &mut self,
+        time: Timestamp,
+        ddl: Vec<DdlChange>,
+        indexes: &HashMap<GlobalId, GlobalId>,
+    ) -> Vec<GlobalId> {
         let mut made = Vec::new();
         for DdlChange { change, install } in ddl {
             match install {
@@ -224,7 +251,14 @@ impl Coordinator {
                     made.push(change.id);
                 }
                 Some(Install::Table(_)) => {}
-                None if change.item.is_none() => self.retire(change.id),
+                None if change.item.is_none() => {
+                    // Whoever found rows by an index goes on as long as there are rows.
+                    let relation = indexes.get(&change.id);
+                    if relation.is_none_or(|on| self.catalogs.tip.get(*on).is_none()) {
+                        self.end_subscriptions(change.id);
+                    }
+                    self.retire(change.id);
+                }
                 None => {}
             }
         }
@@ -259,12 +293,9 @@ impl Coordinator {
     fn retire(&mut self, id: GlobalId) {
         self.broken.remove(&id);
         self.sequences.forget(id);
-        self.end_subscriptions(id);
         let Some(object) = self.objects.get_mut(id) else { return };
         object.retired = true;
-        if object.readers == 0 {
-            self.remove_object(id);
-        }
+        self.remove_unused(id);
     }
 
     /// How long an object's history stays readable, in nanoseconds.

@@ -30,8 +30,15 @@ pub(crate) struct Object {
     pub(crate) hydrating: usize,
     /// Reads that stand on it.
     pub(crate) readers: usize,
-    /// Dropped from the catalog, and only waiting for its readers.
+    /// Dropped from the catalog, and only waiting for its readers and dependents.
     pub(crate) retired: bool,
+}
+
+impl Object {
+    /// Whether it is dropped and nothing stands on it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.retired && self.readers == 0 && self.dependents.is_empty()
+    }
 }
 
 /// All objects that workers hold.

@@ -5,12 +5,13 @@
 //! 2. The session's boot gives the layout of each table ([`Opening::create_table`]).
 //! 3. [`Opening::load`] replays rows: the checkpoint's at its time, the log's at their own, so that
 //!    history and the times of resumed subscriptions survive.
-//! 4. Boot plans each maintained object's text ([`Opening::install`], or [`Opening::break_object`]
-//!    where it no longer plans).
+//! 4. Boot plans each maintained object's text ([`Opening::install`]). One that no longer plans,
+//!    one whose dataflow crashed the server twice, and what reads such a one, are *broken*: the
+//!    server starts without them, and whoever reads them is told why.
 //! 5. [`Opening::start`] gives the coordinator, and a client of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -26,14 +27,17 @@ use crate::coord::objects::{Object, Objects};
 use crate::coord::request::{Client, Commit, Event};
 use crate::coord::sequences::Sequences;
 use crate::dataflow::command::{Command, Write};
-use crate::dataflow::worker::Workers;
+use crate::dataflow::worker::{self, Workers};
 use crate::error::{Error, Result, SqlState};
 use crate::plan::physical::{Arrangement, Dataflow};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
+use crate::storage::faults::FAULTS_FILE;
 use crate::storage::{self, CheckpointRows, LogTransactions, Store};
 
 /// How many updates are handed to the workers at once.
 const LOAD_UPDATES: usize = 1 << 16;
+/// An object whose dataflow crashed the server so often is not built again.
+const FAULTS_MAX: usize = 2;
 
 /// How a server is opened.
 #[derive(Clone, Debug)]
@@ -53,6 +57,8 @@ pub struct Opening {
     coordinator: Coordinator,
     rows: Option<(CheckpointRows, LogTransactions)>,
     checkpoint: Timestamp,
+    /// How often each object crashed the server.
+    faults: BTreeMap<GlobalId, usize>,
     /// From when on the content of maintained objects is right.
     as_of: Timestamp,
 }
@@ -65,6 +71,9 @@ impl Opening {
         let catalog = Arc::new(read_catalog(recovered.catalog)?);
         let (events, receiver) = mpsc::unbounded_channel();
         let responses = events.clone();
+        let faults = storage::faults::recorded(&config.data_dir)?;
+        let data_dir = config.data_dir.clone();
+        worker::on_fault(move |id| record_fault(&data_dir, id));
         let workers = Workers::start(
             config.workers,
             Arc::new(move |response| {
@@ -116,6 +125,7 @@ impl Opening {
             coordinator,
             rows: Some((recovered.relations, recovered.log)),
             checkpoint,
+            faults,
             as_of: checkpoint.max(recovered.lease.saturating_sub(1).saturating_sub(retain)),
         })
     }
@@ -168,14 +178,39 @@ impl Opening {
         self.coordinator.create_dataflow(plan, through);
     }
 
-    /// Marks an object whose text no longer plans: reading it answers with the reason.
-    pub fn break_object(&mut self, id: GlobalId, name: &str, reason: &Error) {
-        tracing::error!(object = name, %reason, "the stored definition no longer plans");
-        let error = Error::new(
-            SqlState::INTERNAL_ERROR,
-            format!("\"{name}\" is broken: its stored definition no longer plans: {reason}"),
-        )
-        .with_hint("Drop it and create it again.");
+    /// Whether an object's dataflow crashed the server so often that it is not built again.
+    pub fn is_at_fault(&self, id: GlobalId) -> bool {
+        self.faults.get(&id).is_some_and(|count| *count >= FAULTS_MAX)
+    }
+
+    /// Marks an object that crashed the server ([`Self::is_at_fault`]).
+    pub fn suspend_object(&mut self, id: GlobalId, name: &str) {
+        self.break_object(id, name, broken_by_faults(name));
+    }
+
+    /// Marks an object whose text no longer plans.
+    pub fn break_unplanned(&mut self, id: GlobalId, name: &str, reason: &Error) {
+        let what = format!("\"{name}\" is broken: its stored definition no longer plans: {reason}");
+        let error = Error::new(SqlState::INTERNAL_ERROR, what);
+        self.break_object(
+            id,
+            name,
+            error.with_hint(format!("Drop \"{name}\" and create it again.")),
+        );
+    }
+
+    /// Marks an object that reads one which is broken, for the same reason.
+    pub fn break_dependent(&mut self, id: GlobalId, name: &str, on: GlobalId) {
+        let Some(cause) = self.coordinator.broken.get(&on) else { return };
+        let error = Error { message: format!("\"{name}\" cannot be read"), ..cause.clone() };
+        let error = error.with_detail(format!("It depends on another relation: {cause}."));
+        self.break_object(id, name, error);
+    }
+
+    /// Whoever reads the object is answered with the error.
+    fn break_object(&mut self, id: GlobalId, name: &str, error: Error) {
+        let (detail, hint) = (error.detail.as_deref(), error.hint.as_deref());
+        tracing::error!(object = name, detail, hint, "{error}");
         self.coordinator.broken.insert(id, error);
     }
 
@@ -211,6 +246,24 @@ impl Opening {
     pub fn start(self) -> Coordinator {
         self.coordinator
     }
+}
+
+/// Called as the process ends: what cannot be recorded is only logged.
+fn record_fault(data_dir: &Path, id: GlobalId) {
+    if id.is_transient() {
+        return;
+    }
+    if let Err(error) = storage::faults::record(data_dir, id) {
+        tracing::error!("{error}");
+    }
+}
+
+fn broken_by_faults(name: &str) -> Error {
+    let what = format!("\"{name}\" is broken: its dataflow has crashed the server repeatedly");
+    Error::new(SqlState::INTERNAL_ERROR, what).with_hint(format!(
+        "Drop \"{name}\" and create it again, or remove the file {FAULTS_FILE} from the data directory and \
+         restart the server."
+    ))
 }
 
 fn read_catalog(stored: BTreeMap<GlobalId, Vec<u8>>) -> Result<Catalog> {

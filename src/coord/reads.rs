@@ -123,16 +123,24 @@ impl Coordinator {
         for object in reader.objects {
             let Some(state) = self.objects.get_mut(object) else { continue };
             state.readers -= 1;
-            if state.readers == 0 && state.retired {
-                self.remove_object(object);
-            }
+            self.remove_unused(object);
         }
     }
 
-    pub(super) fn remove_object(&mut self, id: GlobalId) {
-        self.flush();
-        self.objects.remove(id);
-        self.workers.send(Command::Drop { id });
+    /// Drops a retired object once nobody stands on it: no reader, and no dataflow that imports
+    /// it (a view may look rows up in an index that is dropped before the view is). What only it
+    /// stood on goes with it.
+    pub(super) fn remove_unused(&mut self, id: GlobalId) {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            if !self.objects.get(id).is_some_and(Object::is_unused) {
+                continue;
+            }
+            self.flush();
+            let object = self.objects.remove(id).unwrap_or_default();
+            self.workers.send(Command::Drop { id });
+            queue.extend(object.imports);
+        }
     }
 
     pub(super) fn peek_rows(&mut self, reader: ReaderId, rows: Vec<(Row, Diff)>) {

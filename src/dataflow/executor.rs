@@ -24,7 +24,7 @@ use super::import;
 use super::input::TableInput;
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
-use super::worker::{Mailbox, Respond, claim_operators, disclaim_operators};
+use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Sink};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
@@ -185,8 +185,10 @@ impl Loop<'_> {
                 awake.borrow_mut().insert(reader);
             }
         });
+        let blamed = blame(plan.id);
         let Built { imports, result } =
             (self.rendering.build)(self.worker, plan, &mut self.traces, notify);
+        drop(blamed);
         claim_operators(first..self.worker.peek_identifier(), plan.id);
         match (result, reader) {
             (BuiltSink::Arranged(maintained), _) => {
@@ -341,6 +343,8 @@ impl Loop<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
     use std::sync::mpsc::{Receiver, channel};
     use std::sync::{Arc, Mutex};
 
@@ -352,7 +356,7 @@ mod tests {
     use super::super::scan::scan;
     use super::super::subscribe::{SubscribeOptions, subscribe};
     use super::super::testing::{number, row};
-    use super::super::worker::Workers;
+    use super::super::worker::{Workers, on_fault};
     use super::*;
     use crate::error::SqlState;
     use crate::expr::error::EvalError;
@@ -681,16 +685,24 @@ mod tests {
     fn a_panic_of_a_worker_ends_the_process() {
         const CHILD: &str = "WEIR_TEST_PANICS";
         let name = "dataflow::executor::tests::a_panic_of_a_worker_ends_the_process";
-        if std::env::var_os(CHILD).is_some() {
+        if let Some(report) = std::env::var_os(CHILD) {
+            on_fault(move |dataflow| {
+                let mut file = File::options().append(true).create(true).open(&report).unwrap();
+                writeln!(file, "{dataflow}").unwrap();
+            });
             let engine = Engine::start(2);
-            // There is no such import.
+            // There is no such import, on both workers.
             engine.create(VIEW, TABLE, Sink::Peek, None, 0, 0);
             engine.next();
         }
+        let folder = tempfile::tempdir().unwrap();
+        let report = folder.path().join("report");
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let child = child.args(["--exact", name]).env(CHILD, "1");
+        let child = child.args(["--exact", name]).env(CHILD, &report);
         let output = child.stdout(std::process::Stdio::null()).output().unwrap();
         let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
         assert_eq!(signal, Some(libc::SIGABRT));
+        // One crash is one fault, however many workers met it.
+        assert_eq!(std::fs::read_to_string(report).unwrap(), format!("{VIEW}\n"));
     }
 }

@@ -163,6 +163,8 @@ impl Drop for Workers {
 
 thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// The dataflow that is being built.
+    static BUILDING: Cell<Option<GlobalId>> = const { Cell::new(None) };
     /// Which dataflow each operator of this worker belongs to, by the first operator's number.
     static OPERATORS: RefCell<BTreeMap<usize, (usize, GlobalId)>> =
         const { RefCell::new(BTreeMap::new()) };
@@ -180,8 +182,27 @@ pub(super) fn disclaim_operators(dataflow: GlobalId) {
     OPERATORS.with(|map| map.borrow_mut().retain(|_, (_, owner)| *owner != dataflow));
 }
 
-/// The dataflow that this worker is running.
+/// Has a dataflow blamed for a panic of this worker until the guard is dropped: while it is built,
+/// it has no operators that run.
+pub(super) fn blame(dataflow: GlobalId) -> Blame {
+    BUILDING.set(Some(dataflow));
+    Blame(())
+}
+
+/// See [`blame`].
+pub(super) struct Blame(());
+
+impl Drop for Blame {
+    fn drop(&mut self) {
+        BUILDING.set(None);
+    }
+}
+
+/// The dataflow that this worker is building or running.
 fn running_dataflow() -> Option<GlobalId> {
+    if let Some(dataflow) = BUILDING.get() {
+        return Some(dataflow);
+    }
     let operator = operator_id()?;
     OPERATORS.with(|map| {
         let map = map.try_borrow().ok()?;
@@ -193,11 +214,15 @@ fn running_dataflow() -> Option<GlobalId> {
 /// Makes panics of workers, and only theirs, end the process.
 fn abort_on_worker_panic() {
     static ONCE: Once = Once::new();
+    static FAILING: Mutex<()> = Mutex::new(());
     ONCE.call_once(|| {
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             report(panic);
             if IS_WORKER.get() {
+                // Other workers may fail by the same fault: it is one crash. They wait here until
+                // the process ends.
+                let _first = FAILING.lock();
                 if let Some(dataflow) = running_dataflow() {
                     tracing::error!("a worker panicked in dataflow {dataflow}");
                     if let Some(on_fault) = ON_FAULT.get() {

@@ -2,8 +2,10 @@
 //!
 //! Plans are never stored. The text of each maintained object is planned again, by the same
 //! pipeline as when it was made, in the order of creation. A text that no longer plans marks its
-//! object broken, with all that reads it; the server still starts.
+//! object broken, with all that reads it, and so does a dataflow that crashed the server twice; the
+//! server still starts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::item::{Item, ItemKind};
@@ -18,7 +20,7 @@ use crate::plan::relation::{Relation, RelationType};
 use crate::repr::GlobalId;
 use crate::session::binding;
 use crate::session::engine::Engine;
-use crate::session::read::plan_maintained;
+use crate::session::read::{plan_maintained, without_indexes};
 
 pub use crate::coord::opening::EngineConfig;
 
@@ -30,30 +32,58 @@ pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
     let catalog = opening.catalog();
     let engine = Engine::new(opening.client());
     for item in catalog.items() {
-        if matches!(item.kind, ItemKind::Table(_)) {
+        if !matches!(item.kind, ItemKind::Table(_)) {
+            continue;
+        }
+        if opening.is_at_fault(item.id) {
+            opening.suspend_object(item.id, &item.name);
+        } else {
             opening.create_table(item.id, (*engine.layout(&catalog, item.id)?).clone());
         }
     }
     opening.load()?;
-    for item in catalog.items() {
-        if !item.is_maintained() || matches!(item.kind, ItemKind::Table(_)) {
-            continue;
-        }
-        if let Some(on) = item.depends_on().into_iter().find(|on| opening.is_broken(*on)) {
-            let reason = Error::internal(format!("object {on}, which it reads, is broken"));
-            opening.break_object(item.id, &item.name, &reason);
-            continue;
-        }
-        match plan_item(&engine, &catalog, item) {
-            Ok(plan) => opening.install(item.id, plan),
-            Err(reason) => opening.break_object(item.id, &item.name, &reason),
-        }
-    }
+    let indexes = install_maintained(&mut opening, &engine, &catalog)?;
+    engine.leave_out(indexes);
     if !catalog.has_schema("public") {
         let id = opening.first_id();
         opening.commit(first_commit(id, &catalog))?;
     }
     Ok((opening.start(), engine))
+}
+
+/// Builds what is maintained, in the order of creation. What is broken is left out, with all that
+/// depends on it, also by views that are not maintained. Returns the indexes that are left out:
+/// nothing depends on an index.
+fn install_maintained(
+    opening: &mut Opening,
+    engine: &Engine,
+    catalog: &Catalog,
+) -> Result<BTreeSet<GlobalId>> {
+    // A plan finds the indexes that are built before it, not those that will be.
+    let mut built = without_indexes(catalog)?;
+    let mut left_out = BTreeSet::new();
+    for item in catalog.items() {
+        let is_index = matches!(item.kind, ItemKind::Index(_));
+        if let Some(on) = item.depends_on().into_iter().find(|on| opening.is_broken(*on)) {
+            opening.break_dependent(item.id, &item.name, on);
+        } else if !item.is_maintained() || matches!(item.kind, ItemKind::Table(_)) {
+            continue;
+        } else if opening.is_at_fault(item.id) {
+            opening.suspend_object(item.id, &item.name);
+        } else {
+            match plan_item(engine, catalog, &built, item) {
+                Ok(plan) => opening.install(item.id, plan),
+                Err(reason) => opening.break_unplanned(item.id, &item.name, &reason),
+            }
+        }
+        if is_index && opening.is_broken(item.id) {
+            left_out.insert(item.id);
+        } else if is_index {
+            let change = Change { id: item.id, item: Some(item.clone()) };
+            built = Arc::new(built.with(&[change])?);
+        }
+    }
+    Ok(left_out)
 }
 
 /// What a new data directory has: the schema `public`.
@@ -68,8 +98,8 @@ fn first_commit(id: GlobalId, catalog: &Catalog) -> Commit {
     }
 }
 
-/// The plan of a maintained view or an index, from its text.
-fn plan_item(engine: &Engine, catalog: &Catalog, item: &Item) -> Result<Dataflow> {
+/// The plan of a maintained view or an index, from its text, over what is built.
+fn plan_item(engine: &Engine, catalog: &Catalog, built: &Catalog, item: &Item) -> Result<Dataflow> {
     let (relation, settings) = match &item.kind {
         ItemKind::View(view) => {
             let (relation, _) = binding::stored_query(catalog, &view.text, &view.settings)?;
@@ -84,7 +114,7 @@ fn plan_item(engine: &Engine, catalog: &Catalog, item: &Item) -> Result<Dataflow
         _ => return Err(Error::internal(format!("{} is not maintained", item.name))),
     };
     let layout = engine.layout(catalog, item.id)?;
-    let mut plan = plan_maintained(engine, catalog, relation, settings, Want::Maintain)?;
+    let mut plan = plan_maintained(engine, built, relation, settings, Want::Maintain)?;
     plan.sink = Sink::Arrange((*layout).clone());
     Ok(plan)
 }

@@ -1,8 +1,8 @@
 //! What all sessions of a server share: the line to the coordinator, and the layouts of
 //! arrangements, which follow from the catalog and never change for an id.
 
-use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock, RwLock};
 
 use crate::catalog::item::{Index, ItemKind};
 use crate::catalog::objects::Catalog;
@@ -19,12 +19,19 @@ pub struct Engine {
     /// The line to the coordinator.
     pub(super) client: Client,
     layouts: Arc<RwLock<HashMap<GlobalId, Arc<Arrangement>>>>,
+    /// Indexes that are not there to be read, because they are broken.
+    left_out: Arc<OnceLock<BTreeSet<GlobalId>>>,
 }
 
 impl Engine {
     /// The shared part around a client.
     pub(super) fn new(client: Client) -> Engine {
-        Engine { client, layouts: Arc::default() }
+        Engine { client, layouts: Arc::default(), left_out: Arc::default() }
+    }
+
+    /// Has these indexes never read: the relations that they are on are there without them.
+    pub(super) fn leave_out(&self, indexes: BTreeSet<GlobalId>) {
+        let _ = self.left_out.set(indexes);
     }
 
     /// Ends the engine cleanly.
@@ -54,7 +61,8 @@ impl Engine {
         let own = self.layout(catalog, relation)?;
         let mut found = vec![(ArrangementId { relation, index: relation }, (*own).clone())];
         for item in catalog.dependents(relation) {
-            if matches!(item.kind, ItemKind::Index(_)) {
+            let is_left_out = self.left_out.get().is_some_and(|ids| ids.contains(&item.id));
+            if matches!(item.kind, ItemKind::Index(_)) && !is_left_out {
                 let layout = self.layout(catalog, item.id)?;
                 let id = ArrangementId { relation, index: item.id };
                 found.push((id, (*layout).clone()));

@@ -6,6 +6,7 @@
 //!   FORMAT        "weir data directory, format 1"
 //!   WATERMARK     lease, and how far the log was acknowledged
 //!   CURRENT       "gen-7": renamed into place, so one generation or the other is current
+//!   FAULTS        which objects crashed the server (see `faults`)
 //!   gen-7/        checkpoint, log/ (sled)
 //! ```
 //!

@@ -10,11 +10,13 @@
 //! * `log` over `frame` — records in sled, chained and checked
 //! * `checkpoint`, `fold` — the sorted file of what is, and how the log becomes part of it
 //! * `state` — catalog, sequences and settings while changes are applied to them
+//! * [`faults`] — which objects crashed the server, and how often
 //! * `watermark` — how far the log was ever acknowledged, kept outside the log
 //! * `directory`, `files` — lock, format, generations; durable operations on files
 
 mod checkpoint;
 mod directory;
+pub mod faults;
 mod files;
 mod fold;
 mod frame;
