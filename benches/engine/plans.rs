@@ -84,15 +84,7 @@ pub fn join_and_sum(id: u64, facts: &Object, dimension: &Object) -> (Object, Dat
     let joined = Relation::join(vec![facts.get(), dimension.get()], vec![equal]);
     let ty = facts.ty.columns[2].scalar;
     let sum = AggFunc::Sum(ty);
-    let aggregates = vec![
-        Aggregate {
-            func: AggFunc::CountStar,
-            arg: Expr::bool(true),
-            distinct: false,
-            filter: None,
-        },
-        Aggregate { func: sum, arg: Expr::Column(2), distinct: false, filter: None },
-    ];
+    let aggregates = vec![Aggregate::count_star(), Aggregate::of(sum, Expr::Column(2))];
     let grouped = joined.reduce(vec![Expr::Column(of_dimension + 1)], aggregates);
     let columns =
         vec![ColumnType::not_null(ty), AggFunc::CountStar.output_type(), sum.output_type()];

@@ -2,9 +2,9 @@
 //!
 //! This is what aggregates that can be added up keep, of a row and of a group. A place is a
 //! *slot*, one for each thing that is summed, and a *part* in it, for the count, the integer sum,
-//! the digits of a numeric of some scale, the limbs of a float; see [`super::sums`]. Since every
-//! kind of sum is such a list, a sum is exact, it does not depend on the order of the rows, and a
-//! row taken away again leaves nothing behind.
+//! the digits of a numeric of some scale, the limbs of a float; see [`super::aggregate::sums`].
+//! Since every kind of sum is such a list, a sum is exact, it does not depend on the order of the
+//! rows, and a row taken away again leaves nothing behind.
 //!
 //! The list is a byte string in a [`Row`]: for each place, ascending, a head with the place and the
 //! length of the coefficient, and the coefficient in as few bytes as it needs. A count and the sum

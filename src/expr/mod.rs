@@ -17,7 +17,6 @@ pub mod mfp;
 pub mod number_template;
 pub mod regex;
 pub mod scalar;
-pub mod sums;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
@@ -156,7 +155,7 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
                 Item::new("Distinct").list("", group_key)
             } else {
                 let item = Item::new("Reduce").some("key", group_key);
-                item.list("aggregates", aggregates.iter().map(aggregate))
+                item.list("aggregates", aggregates)
             }
         }
         Relation::TopK { group_key, order, limit, offset, rank, .. } => {
@@ -198,28 +197,6 @@ fn top_k(group: &[usize], by: &[ColumnOrder], limit: Option<u64>, offset: u64, r
         item = item.word("offset", offset);
     }
     item.flag("rank", rank)
-}
-
-fn aggregate(aggregate: &Aggregate) -> String {
-    let name = match aggregate.func {
-        AggFunc::CountStar | AggFunc::Count => "count",
-        AggFunc::Sum(_) => "sum",
-        AggFunc::Avg(_) => "avg",
-        AggFunc::Min(_) => "min",
-        AggFunc::Max(_) => "max",
-        AggFunc::BoolAnd => "bool_and",
-        AggFunc::BoolOr => "bool_or",
-    };
-    let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
-    let arg = match aggregate.func {
-        AggFunc::CountStar => "*".to_string(),
-        _ => aggregate.arg.to_string(),
-    };
-    let filter = match &aggregate.filter {
-        Some(filter) => format!(" FILTER (WHERE {filter})"),
-        None => String::new(),
-    };
-    format!("{name}({distinct}{arg}){filter}")
 }
 
 fn constant(rows: &Result<Vec<(Row, Diff)>, EvalError>, types: Option<&[ScalarType]>) -> Item {
@@ -368,7 +345,7 @@ impl Shown<'_> {
             }
             Node::Reduce { key, aggregates, .. } => {
                 let item = Item::new("Reduce").some("key", key);
-                item.list("aggregates", aggregates.iter().map(aggregate))
+                item.list("aggregates", aggregates)
             }
             Node::TopK { group_key, order, limit, offset, rank, .. } => {
                 top_k(group_key, order, *limit, *offset, *rank)

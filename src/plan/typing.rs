@@ -182,9 +182,11 @@ fn reduce(input: &RelationType, group_key: &[Expr], aggregates: &[Aggregate]) ->
     for aggregate in aggregates {
         let mut column = aggregate.func.output_type();
         // A group has a row, so that there is something to aggregate unless it is left out.
+        let strict = &aggregate.args[..aggregate.func.strict_args()];
         let always = aggregate.filter.is_none()
             && !matches!(aggregate.func, AggFunc::CountStar | AggFunc::Count)
-            && !aggregate.arg.typ(&input.columns).nullable;
+            && aggregate.func.answers_when_given()
+            && !strict.iter().any(|arg| arg.typ(&input.columns).nullable);
         column.nullable &= !always;
         ty.columns.push(column);
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{Id, Relation};
 use crate::repr::GlobalId;
@@ -91,9 +92,7 @@ impl Relation {
                 equivalences.iter().flat_map(|e| &e.exprs).collect()
             }
             Relation::Reduce { group_key, aggregates, .. } => {
-                let of_aggregates =
-                    aggregates.iter().flat_map(|a| [Some(&a.arg), a.filter.as_ref()]);
-                group_key.iter().chain(of_aggregates.flatten()).collect()
+                group_key.iter().chain(aggregates.iter().flat_map(Aggregate::exprs)).collect()
             }
             _ => Vec::new(),
         }
@@ -108,9 +107,8 @@ impl Relation {
                 equivalences.iter_mut().flat_map(|e| &mut e.exprs).collect()
             }
             Relation::Reduce { group_key, aggregates, .. } => {
-                let of_aggregates =
-                    aggregates.iter_mut().flat_map(|a| [Some(&mut a.arg), a.filter.as_mut()]);
-                group_key.iter_mut().chain(of_aggregates.flatten()).collect()
+                let of_aggregates = aggregates.iter_mut().flat_map(Aggregate::exprs_mut);
+                group_key.iter_mut().chain(of_aggregates).collect()
             }
             _ => Vec::new(),
         }

@@ -24,17 +24,17 @@ use super::threshold::is_identity;
 use super::union::union;
 use super::window::{GroupLogic, window};
 use crate::dataflow::arrangement::{RowsByKey, arrange_rows};
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::sums::{Kind, Part as SumPart, answer, to_int8};
+use crate::expr::aggregate::{AggFunc, Aggregate, Method};
 use crate::expr::coefficients::{AccumBytes, Place, put};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
-use crate::expr::sums::{Kind, Part as SumPart, answer, to_int8};
 use crate::plan::physical::NodeId;
 use crate::repr::key::{KeyMode, decode_key, encode_key};
 use crate::repr::scratch::DatumVec;
-use crate::repr::value::{decode_column, decode_values, encode_values};
-use crate::repr::{Datum, Row, ScalarType};
+use crate::repr::value::{decode_values, encode_values};
+use crate::repr::{ColumnType, Datum, Row, ScalarType};
 
 /// A reduction, taken apart.
 #[derive(Clone)]
@@ -52,10 +52,12 @@ pub struct Reduction {
 #[derive(Clone, Debug)]
 struct Slot {
     kind: Kind,
-    arg: Expr,
+    args: Vec<Expr>,
+    /// Rows with a NULL among so many first arguments are passed over.
+    strict: usize,
     filter: Option<Expr>,
-    /// The argument's type, where equal arguments count once.
-    distinct: Option<ScalarType>,
+    /// The arguments' types, where equal arguments count once.
+    distinct: Option<Vec<ScalarType>>,
 }
 
 /// An aggregate of the output.
@@ -98,7 +100,7 @@ impl Reduction {
         };
         // Sums first: a count of the same argument then finds their slot.
         let mut order: Vec<usize> = (0..aggregates.len()).collect();
-        order.sort_by_key(|i| Kind::of(aggregates[*i].func) == Some(Kind::Count));
+        order.sort_by_key(|i| aggregates[*i].func.method() == Method::Sum(Kind::Count));
         let mut outputs = vec![Out::Rows; aggregates.len()];
         for i in order {
             outputs[i] = reduction.place(&aggregates[i], types);
@@ -109,35 +111,33 @@ impl Reduction {
 
     /// Finds or makes the place of an aggregate.
     fn place(&mut self, aggregate: &Aggregate, types: &[ScalarType]) -> Out {
-        let Aggregate { func, arg, distinct, filter } = aggregate;
-        if let AggFunc::Min(ty) | AggFunc::Max(ty) = *func {
-            let extreme = Extreme {
-                arg: arg.clone(),
-                ty,
-                filter: filter.clone(),
-                greatest: matches!(func, AggFunc::Max(_)),
-            };
-            let at = self.extremes.iter().position(|other| *other == extreme);
-            return Out::Extreme(at.unwrap_or_else(|| {
-                self.extremes.push(extreme);
-                self.extremes.len() - 1
-            }));
-        }
+        let Aggregate { func, args, distinct, filter, .. } = aggregate;
+        let kind = match func.method() {
+            Method::Sum(kind) => kind,
+            Method::Extreme { ty, greatest } => {
+                let (arg, filter) = (args[0].clone(), filter.clone());
+                let extreme = Extreme { arg, ty, filter, greatest };
+                let at = self.extremes.iter().position(|other| *other == extreme);
+                return Out::Extreme(at.unwrap_or_else(|| {
+                    self.extremes.push(extreme);
+                    self.extremes.len() - 1
+                }));
+            }
+        };
         if *func == AggFunc::CountStar && filter.is_none() {
             return Out::Rows;
         }
-        let kind = Kind::of(*func).expect("all but extremes are sums");
         let fits = |slot: &Slot| {
             (slot.kind == kind || kind == Kind::Count)
-                && slot.arg == *arg
+                && slot.args == *args
                 && slot.filter == *filter
                 && slot.distinct.is_some() == *distinct
         };
         let at = self.slots.iter().position(fits);
         let at = at.unwrap_or_else(|| {
-            let distinct = distinct.then(|| argument_type(arg, types));
-            let (arg, filter) = (arg.clone(), filter.clone());
-            self.slots.push(Slot { kind, arg, filter, distinct });
+            let distinct = distinct.then(|| argument_types(aggregate, types));
+            let (args, filter, strict) = (args.clone(), filter.clone(), func.strict_args());
+            self.slots.push(Slot { kind, args, strict, filter, distinct });
             self.slots.len() - 1
         });
         Out::Slot(at, *func)
@@ -369,9 +369,10 @@ impl Reduction {
         self.shaper_with(move |datums, cx, out| {
             let mut bytes = AccumBytes::new();
             put(&mut bytes, Place::ROWS, 1);
+            let mut args = SmallVec::new();
             for (i, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.distinct.is_none()) {
-                if let Some(datum) = slot.argument(datums, cx)? {
-                    slot.kind.contribute(i as u32, &datum, &mut bytes);
+                if slot.arguments(datums, cx, &mut args)? {
+                    slot.contribute(i, &args, &mut bytes);
                 }
             }
             out.extend_from_slice(&bytes);
@@ -382,18 +383,20 @@ impl Reduction {
     fn sum_logic(&self, mut finish: Finish) -> AccumLogic {
         let (outputs, slots) = (self.outputs.clone(), self.slots.clone());
         Box::new(move |key, accum: &Accum, to| {
-            let parts: SmallVec<[SumPart; 12]> = accum.places().collect();
-            let rows = parts.first().filter(|(place, _)| *place == Place::ROWS);
-            let Some(rows) = rows.map(|(_, count)| *count).filter(|count| *count > 0) else {
+            let mut places = accum.places();
+            let Some(rows) = places.next().filter(|(place, _)| *place == Place::ROWS) else {
                 return;
             };
+            let Some(rows) = Some(rows.1).filter(|count| *count > 0) else { return };
+            let (slots_of, parts): (SmallVec<[u32; 12]>, SmallVec<[SumPart; 12]>) =
+                places.map(|(place, n)| (place.slot, (place.part, n))).unzip();
             finish.put(key, to, |arena, datums| {
                 for out in &outputs {
                     match *out {
                         Out::Rows => datums.push(to_int8(rows)?),
                         Out::Slot(at, func) => {
-                            let start = parts.partition_point(|(p, _)| (p.slot as usize) < at);
-                            let end = parts.partition_point(|(p, _)| (p.slot as usize) <= at);
+                            let start = slots_of.partition_point(|slot| (*slot as usize) < at);
+                            let end = slots_of.partition_point(|slot| (*slot as usize) <= at);
                             let kind = slots[at].kind;
                             datums.push(answer(func, kind, &parts[start..end], arena)?);
                         }
@@ -411,25 +414,27 @@ impl Reduction {
         let (slot, exprs, types) =
             (self.slots[at].clone(), self.key.clone(), self.key_types.clone());
         let fallible = slot.is_fallible() || exprs.iter().any(Expr::is_fallible);
-        let ty = slot.distinct.expect("asked for a distinct slot");
+        let of_args = slot.distinct.clone().expect("asked for a distinct slot");
+        let identity = is_identity(&of_args);
         let mut scratch = DatumVec::new();
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let shaper: Shaper = Box::new(move |datums, cx, emit| {
             let mut parts = scratch.borrow();
-            let arg = match evaluate_all(&exprs, datums, cx, &mut parts)
-                .and_then(|()| slot.argument(datums, cx))
+            let mut args = SmallVec::new();
+            match evaluate_all(&exprs, datums, cx, &mut parts)
+                .and_then(|()| slot.arguments(datums, cx, &mut args))
             {
-                Ok(Some(arg)) => arg,
-                Ok(None) => return,
+                Ok(true) => {}
+                Ok(false) => return,
                 Err(error) => return emit.err(&error),
-            };
+            }
             key.clear();
             encode_key(KeyMode::NullSafe, &types, &parts, &mut key);
             value.clear();
             value.extend_from_slice(&(key.len() as u32).to_le_bytes());
-            encode_key(KeyMode::Strict, &[ty], &[arg], &mut key);
-            if !ty.key_is_identity() {
-                encode_values(&[arg], &mut value);
+            encode_key(KeyMode::NullSafe, &of_args, &args, &mut key);
+            if !identity {
+                encode_values(&args, &mut value);
             }
             emit.ok(Row::new(&key), Row::new(&value));
         });
@@ -438,44 +443,59 @@ impl Reduction {
 
     fn distinct_logic(&self, at: usize) -> GroupLogic {
         let slot = self.slots[at].clone();
-        let ty = slot.distinct.expect("asked for a distinct slot");
+        let types = slot.distinct.clone().expect("asked for a distinct slot");
+        let identity = is_identity(&types);
         let mut scratch = DatumVec::new();
         Box::new(move |key, rows, answer| {
             let Some((value, _)) = rows.iter().find(|(_, count)| *count > 0) else { return };
             let (length, written) =
                 value.0.split_first_chunk::<4>().expect("a value begins with a length");
-            let (group, arg) = key.split_at(u32::from_le_bytes(*length) as usize);
+            let (group, args) = key.split_at(u32::from_le_bytes(*length) as usize);
             let mut datums = scratch.borrow();
-            if ty.key_is_identity() {
-                decode_key(KeyMode::Strict, &[ty], arg, &mut datums);
+            if identity {
+                decode_key(KeyMode::NullSafe, &types, args, &mut datums);
             } else {
-                datums.push(decode_column(&[ty], 0, written));
+                decode_values(&types, written, &mut datums);
             }
             let mut bytes = AccumBytes::new();
-            slot.kind.contribute(at as u32, &datums[0], &mut bytes);
+            slot.contribute(at, &datums, &mut bytes);
             answer.add(1, |emit| emit.ok(Row::new(group), Row::new(&bytes)));
         })
     }
 }
 
 impl Slot {
-    /// The argument of a row; none where it does not take part or is NULL.
+    /// Puts the arguments of a row in place of those before; answers whether it takes part.
     #[inline]
-    fn argument<'a>(
+    fn arguments<'a>(
         &'a self,
         datums: &[Datum<'a>],
         cx: &EvalContext<'a>,
-    ) -> Result<Option<Datum<'a>>, EvalError> {
+        args: &mut SmallVec<[Datum<'a>; 2]>,
+    ) -> Result<bool, EvalError> {
         if let Some(filter) = &self.filter
             && filter.eval(datums, cx)? != Datum::Bool(true)
         {
-            return Ok(None);
+            return Ok(false);
         }
-        Ok(Some(self.arg.eval(datums, cx)?).filter(|datum| !datum.is_null()))
+        args.clear();
+        for arg in &self.args {
+            args.push(arg.eval(datums, cx)?);
+        }
+        Ok(!args[..self.strict].iter().any(Datum::is_null))
+    }
+
+    /// Appends what a row with these arguments contributes.
+    #[inline]
+    fn contribute(&self, at: usize, args: &[Datum<'_>], out: &mut AccumBytes) {
+        let slot = at as u32;
+        self.kind.contribute(args, |part, coefficient| {
+            put(out, Place { slot, part }, coefficient);
+        });
     }
 
     fn is_fallible(&self) -> bool {
-        self.arg.is_fallible() || self.filter.as_ref().is_some_and(Expr::is_fallible)
+        self.args.iter().chain(&self.filter).any(Expr::is_fallible)
     }
 }
 
@@ -491,9 +511,8 @@ fn extreme_logic(extreme: Extreme, mut finish: Finish) -> GroupLogic {
     })
 }
 
-/// The type of an argument.
-fn argument_type(arg: &Expr, types: &[ScalarType]) -> ScalarType {
-    use crate::repr::ColumnType;
+/// The types of the arguments over an input of those types.
+fn argument_types(aggregate: &Aggregate, types: &[ScalarType]) -> Vec<ScalarType> {
     let columns: Vec<ColumnType> = types.iter().map(|ty| ColumnType::nullable(*ty)).collect();
-    arg.typ(&columns).scalar
+    aggregate.arg_types(&columns)
 }

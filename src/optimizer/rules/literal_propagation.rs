@@ -67,9 +67,8 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
                 replace(expr, &known, changed);
             }
             for aggregate in aggregates {
-                replace(&mut aggregate.arg, &known, changed);
-                if let Some(filter) = &mut aggregate.filter {
-                    replace(filter, &known, changed);
+                for expr in aggregate.exprs_mut() {
+                    replace(expr, &known, changed);
                 }
             }
             let literal = |(i, e): (usize, &Expr)| match e {

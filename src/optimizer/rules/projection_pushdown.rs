@@ -188,8 +188,7 @@ impl State {
         self.changed |= aggregates.len() != before;
         let mut below: BTreeSet<usize> = group_key.iter().flat_map(Expr::columns).collect();
         for aggregate in aggregates.iter() {
-            below.extend(aggregate.arg.columns());
-            below.extend(aggregate.filter.iter().flat_map(Expr::columns));
+            below.extend(aggregate.exprs().flat_map(Expr::columns));
         }
         self.changed |= below.len() < input.arity() && !matches!(**input, Relation::Project { .. });
         self.prune(input, &below);

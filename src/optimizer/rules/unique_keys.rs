@@ -51,7 +51,7 @@ fn single_rows(node: &mut Relation) -> bool {
 
 /// An aggregate over one row, where that is easily said.
 fn of_one_row(aggregate: &Aggregate, types: &[ColumnType]) -> Option<Expr> {
-    let arg = aggregate.arg.clone();
+    let arg = aggregate.args.first().cloned().unwrap_or(Expr::bool(true));
     let count = |n| Expr::literal(Datum::Int8(n), ScalarType::Int8);
     let value = match aggregate.func {
         AggFunc::CountStar => count(1),

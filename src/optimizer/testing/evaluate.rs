@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
 
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::aggregate::fold::Fold;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;
@@ -15,7 +16,7 @@ use crate::plan::relation::{ColumnOrder, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
-use crate::repr::{Datum, GlobalId, Row, ScalarType};
+use crate::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
 
 /// Rows with counts that are not 0, and errors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -197,7 +198,7 @@ fn key_of(types: &[ScalarType], row: &Row) -> Vec<u8> {
 }
 
 pub fn reduce(types: &[ScalarType], input: Bag, key: &[Expr], aggregates: &[Aggregate]) -> Bag {
-    let columns: Vec<_> = types.iter().map(|t| crate::repr::ColumnType::nullable(*t)).collect();
+    let columns: Vec<_> = types.iter().map(|t| ColumnType::nullable(*t)).collect();
     let key_types: Vec<_> = key.iter().map(|e| e.typ(&columns).scalar).collect();
     let mut out = Bag { errors: input.errors, ..Bag::default() };
     type Group = (Row, Vec<(Row, i64)>);
@@ -240,44 +241,16 @@ fn aggregate(
     aggregate: &Aggregate,
 ) -> Result<(Row, ScalarType), EvalError> {
     let ty = aggregate.func.output_type().scalar;
-    let mut values: Vec<(Row, i64)> = Vec::new();
+    let columns: Vec<ColumnType> = types.iter().map(|ty| ColumnType::nullable(*ty)).collect();
+    let (arena, settings) = (Bump::new(), FormatSettings::default());
+    let cx = EvalContext { arena: &arena, settings: &settings };
+    let mut fold = Fold::new(aggregate, aggregate.arg_types(&columns));
     for (row, diff) in rows {
-        with(types, row, |datums| {
-            if let Some(filter) = &aggregate.filter {
-                let passes = compute(std::slice::from_ref(filter), datums)?;
-                if passes != pack(&[Datum::Bool(true)]) {
-                    return Ok(());
-                }
-            }
-            values.push((compute(std::slice::from_ref(&aggregate.arg), datums)?, *diff));
-            Ok::<_, EvalError>(())
-        })?;
+        let mut datums = Vec::new();
+        decode_values(types, row.bytes(), &mut datums);
+        fold.add(&datums, *diff, &cx)?;
     }
-    if aggregate.distinct {
-        let distinct: BTreeSet<Row> = values.into_iter().map(|(v, _)| v).collect();
-        values = distinct.into_iter().map(|v| (v, 1)).collect();
-    }
-    if aggregate.func == AggFunc::CountStar {
-        return Ok((pack(&[Datum::Int8(values.iter().map(|(_, n)| n).sum())]), ty));
-    }
-    let is_int = |row: &Row| {
-        with(&[ScalarType::Int4], row, |d| match d[0] {
-            Datum::Int4(v) => Some(i64::from(v)),
-            _ => None,
-        })
-    };
-    let ints: Vec<(i64, i64)> =
-        values.iter().filter_map(|(row, n)| Some((is_int(row)?, *n))).collect();
-    let int4 = |v: Option<i64>| v.map_or(Datum::Null, |v| Datum::Int4(v as i32));
-    let datum = match aggregate.func {
-        AggFunc::Count => Datum::Int8(ints.iter().map(|(_, n)| n).sum()),
-        AggFunc::Sum(_) if ints.is_empty() => Datum::Null,
-        AggFunc::Sum(_) => Datum::Int8(ints.iter().map(|(v, n)| v * n).sum()),
-        AggFunc::Min(_) => int4(ints.iter().map(|(v, _)| *v).min()),
-        AggFunc::Max(_) => int4(ints.iter().map(|(v, _)| *v).max()),
-        other => panic!("not tested: {other:?}"),
-    };
-    Ok((pack(&[datum]), ty))
+    Ok((pack(&[fold.finish(&cx)?]), ty))
 }
 
 pub fn top_k(

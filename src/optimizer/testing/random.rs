@@ -197,10 +197,10 @@ impl Random {
             ];
             let func = *funcs.choose(&mut self.0).expect("not empty");
             let is_star = func == AggFunc::CountStar;
-            let arg = if is_star { Expr::bool(true) } else { self.number(&types, 1) };
+            let args = if is_star { vec![] } else { vec![self.number(&types, 1)] };
             let filter = self.chance(30).then(|| self.predicate(&types, 1));
             let distinct = !is_star && self.chance(30);
-            aggregates.push(Aggregate { func, arg, distinct, filter });
+            aggregates.push(Aggregate { func, args, order: vec![], distinct, filter });
         }
         input.reduce(key, aggregates)
     }

@@ -167,12 +167,7 @@ fn predicate_pushdown() {
             "    Get u",
         ])
     );
-    let count = Aggregate {
-        func: AggFunc::CountStar,
-        arg: Expr::bool(true),
-        distinct: false,
-        filter: None,
-    };
+    let count = Aggregate::count_star();
     let reduced = u().reduce(vec![plus(col(0), int(1))], vec![count]);
     assert_eq!(
         after("predicate_pushdown", reduced.filter(vec![eq(col(0), int(3))])),
@@ -233,10 +228,8 @@ fn unique_keys() {
         lines(&["Distinct [#0, #1, #2]", "  Get u"])
     );
     let min = Aggregate {
-        func: AggFunc::Min(ScalarType::Int4),
-        arg: col(1),
-        distinct: false,
         filter: Some(lt(col(1), int(3))),
+        ..Aggregate::of(AggFunc::Min(ScalarType::Int4), col(1))
     };
     assert_eq!(
         after("unique_keys", t().reduce(vec![col(0)], vec![min])),

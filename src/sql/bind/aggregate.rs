@@ -9,7 +9,6 @@ use sqlparser::ast;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::functions;
-use crate::expr::scalar::Expr;
 use crate::repr::ColumnType;
 use crate::sql::bind::call::Arguments;
 use crate::sql::bind::context::Binder;
@@ -102,9 +101,9 @@ impl Binder<'_, '_> {
         let types: Vec<_> = bound.iter().map(|arg| arg.scalar(self)).collect();
         let resolved = functions::resolve_aggregate(name, &types)
             .map_err(|e| e.of_function(name, &types).at(position))?;
-        let arg = match bound.into_iter().next() {
-            None => Expr::bool(true),
-            Some(arg) => match resolved.ty {
+        let arguments = match bound.into_iter().next() {
+            None => vec![],
+            Some(arg) => vec![match resolved.ty {
                 None => self.settle(arg)?.expr,
                 Some(ty) => {
                     let typed = self.give_type(arg, ColumnType::nullable(ty))?;
@@ -113,7 +112,7 @@ impl Binder<'_, '_> {
                         None => typed.expr,
                     }
                 }
-            },
+            }],
         };
         let filter = match &function.filter {
             None => None,
@@ -122,7 +121,13 @@ impl Binder<'_, '_> {
                 Some(self.predicate(filter, &mut inner)?.expr)
             }
         };
-        let aggregate = Aggregate { func: resolved.func, arg, distinct: args.distinct, filter };
+        let aggregate = Aggregate {
+            func: resolved.func,
+            args: arguments,
+            order: vec![],
+            distinct: args.distinct,
+            filter,
+        };
         let ty = aggregate.func.output_type();
         let calls = cx.calls.as_mut().expect("looked at above");
         Ok(Typed::column(AGGREGATES + calls.add(aggregate), ty))

@@ -25,8 +25,7 @@ fn mixed(numeric: Numeric, float: f64) -> Row {
 /// An aggregate of a column over the whole of that table.
 fn reduce(input: usize, func: AggFunc, column: usize) -> Dataflow {
     let types = tables()[input].types.clone();
-    let arg = Expr::Column(column);
-    let aggregates = vec![Aggregate { func, arg, distinct: false, filter: None }];
+    let aggregates = vec![Aggregate::of(func, Expr::Column(column))];
     let (key, key_types) = (Vec::new(), Vec::new());
     dataflow(vec![
         Node::Import { import: input },

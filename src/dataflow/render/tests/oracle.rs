@@ -263,7 +263,9 @@ fn reduce(
                 Some(filter) => filter.eval(datums, &cx)? == Datum::Bool(true),
                 None => true,
             };
-            args.push(if takes_part { Some(aggregate.arg.eval(datums, &cx)?) } else { None });
+            let arg = aggregate.args.first();
+            let arg = arg.map_or(Ok(Datum::Bool(true)), |arg| arg.eval(datums, &cx));
+            args.push(if takes_part { Some(arg?) } else { None });
         }
         let row = pack(&written);
         let group = groups.entry(key_of(key_types, &written));
@@ -304,7 +306,7 @@ fn aggregate_of<'a>(
     arena: &'a Bump,
 ) -> Result<Datum<'a>, EvalError> {
     let columns: Vec<_> = types.iter().map(|t| crate::repr::ColumnType::nullable(*t)).collect();
-    let ty = aggregate.arg.typ(&columns).scalar;
+    let ty = aggregate.args.first().map_or(ScalarType::Bool, |arg| arg.typ(&columns).scalar);
     let mut datums = Vec::new();
     args.iter().for_each(|arg| decode_values(&[ty], arg.bytes(), &mut datums));
     let mut with_rows: Vec<(Datum<'_>, &Row)> = datums.into_iter().zip(args).collect();

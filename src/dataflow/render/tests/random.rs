@@ -151,12 +151,11 @@ impl Planner<'_> {
         let filter = self.rng.random_range(0..types.len());
         let filter = self.rng.random_bool(0.3).then(|| Expr::Column(filter).is_not_null());
         if self.rng.random_bool(0.2) {
-            let arg = Expr::bool(true);
-            return Aggregate { func: AggFunc::CountStar, arg, distinct: false, filter };
+            return Aggregate { filter, ..Aggregate::count_star() };
         }
         let func = *funcs.choose(self.rng).unwrap();
         let distinct = self.rng.random_bool(0.4);
-        Aggregate { func, arg: Expr::Column(column), distinct, filter }
+        Aggregate { distinct, filter, ..Aggregate::of(func, Expr::Column(column)) }
     }
 
     fn top_k(&mut self, input: usize, types: Vec<ScalarType>) {

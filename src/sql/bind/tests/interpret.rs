@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use bumpalo::Bump;
 
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::aggregate::fold::Fold;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
-use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
@@ -208,67 +208,17 @@ impl Interpreter {
             let mut datums = vec![];
             decode_values(&key_types, original.bytes(), &mut datums);
             for aggregate in aggregates {
-                datums.push(self.aggregate(aggregate, &ty.columns, &types, &rows, &cx)?);
+                let mut fold = Fold::new(aggregate, aggregate.arg_types(&ty.columns));
+                for (row, diff) in &rows {
+                    let mut datums = vec![];
+                    decode_values(&types, row.bytes(), &mut datums);
+                    fold.add(&datums, *diff, &cx)?;
+                }
+                datums.push(fold.finish(&cx)?);
             }
             *out.entry(pack(&datums)).or_default() += 1;
         }
         Ok(out)
-    }
-
-    fn aggregate<'x>(
-        &self,
-        aggregate: &Aggregate,
-        columns: &[ColumnType],
-        types: &[ScalarType],
-        rows: &[(Row, i64)],
-        cx: &EvalContext<'x>,
-    ) -> Result<Datum<'x>, EvalError> {
-        let arg_type = aggregate.arg.typ(columns).scalar;
-        let arg = cx.arena.alloc(aggregate.arg.clone());
-        let filter = cx.arena.alloc(aggregate.filter.clone());
-        let mut seen: BTreeMap<Vec<u8>, ()> = BTreeMap::new();
-        let mut values: Vec<Datum<'x>> = vec![];
-        for (row, diff) in rows {
-            let bytes = cx.arena.alloc_slice_copy(row.bytes());
-            let mut datums = vec![];
-            decode_values(types, bytes, &mut datums);
-            if let Some(filter) = &*filter
-                && !matches!(filter.eval(&datums, cx)?, Datum::Bool(true))
-            {
-                continue;
-            }
-            let value = arg.eval(&datums, cx)?;
-            if value.is_null() {
-                continue;
-            }
-            if aggregate.distinct && seen.insert(key(&[arg_type], &[value]), ()).is_some() {
-                continue;
-            }
-            let times = if aggregate.distinct { 1 } else { *diff };
-            values.extend((0..times).map(|_| value));
-        }
-        let integer = |datum: &Datum<'_>| match datum {
-            Datum::Int2(v) => i64::from(*v),
-            Datum::Int4(v) => i64::from(*v),
-            Datum::Int8(v) => *v,
-            other => panic!("the interpreter does not sum {other:?}"),
-        };
-        Ok(match aggregate.func {
-            AggFunc::CountStar | AggFunc::Count => Datum::Int8(values.len() as i64),
-            _ if values.is_empty() => Datum::Null,
-            AggFunc::Sum(ScalarType::Int2 | ScalarType::Int4) => {
-                Datum::Int8(values.iter().map(integer).sum())
-            }
-            AggFunc::Sum(ScalarType::Int8) => {
-                let sum: i64 = values.iter().map(integer).sum();
-                Datum::Numeric(Numeric::from(sum).encode_in(cx.arena))
-            }
-            AggFunc::Min(_) => values.into_iter().min_by(Datum::compare).expect("not empty"),
-            AggFunc::Max(_) => values.into_iter().max_by(Datum::compare).expect("not empty"),
-            AggFunc::BoolAnd => Datum::Bool(values.iter().all(|v| matches!(v, Datum::Bool(true)))),
-            AggFunc::BoolOr => Datum::Bool(values.iter().any(|v| matches!(v, Datum::Bool(true)))),
-            other => panic!("the interpreter does not know {other:?}"),
-        })
     }
 
     fn top(

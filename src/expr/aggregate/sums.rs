@@ -1,7 +1,9 @@
 //! What each aggregate that can be added up keeps of a row, and what it answers.
 //!
-//! A row's contribution is a list of coefficients ([`super::coefficients`]); parts by kind, part 1
-//! being the count of arguments that are not NULL unless said otherwise:
+//! A row's contribution is a list of coefficients by part ([`crate::expr::coefficients`]), which
+//! are added part by part; so sums are exact, do not depend on the order of the rows, and rows can
+//! be taken away again. Parts by kind, part 1 being the count of arguments that are not NULL unless
+//! said otherwise:
 //!
 //! - integers: 2 is the sum, exact in 128 bits.
 //! - booleans: 2 counts the true ones.
@@ -18,9 +20,8 @@ use bumpalo::Bump;
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 
-use super::coefficients::{AccumBytes, Place, put};
+use super::AggFunc;
 use crate::error::SqlState;
-use crate::expr::aggregate::AggFunc;
 use crate::expr::error::EvalError;
 use crate::repr::datetime::interval_divide;
 use crate::repr::numeric::{Numeric, NumericRef};
@@ -38,8 +39,8 @@ pub enum Kind {
     Numeric,
 }
 
-/// A part of a slot and its coefficient.
-pub type Part = (Place, i128);
+/// A part of a sum and its coefficient.
+pub type Part = (u64, i128);
 
 /// The number of arguments that are not NULL; not for numerics.
 const COUNT: u64 = 1;
@@ -61,29 +62,26 @@ const HIGH_LIMBS: u64 = 1 << 16;
 const LIMBS_PER_SCALE: u64 = 1 << 14;
 
 impl Kind {
-    /// How the arguments of `func` are summed; none where it is no sum.
-    pub fn of(func: AggFunc) -> Option<Kind> {
+    /// How arguments of that type are summed for their sum or mean.
+    pub fn of_type(ty: ScalarType) -> Kind {
         use ScalarType::*;
-        match func {
-            AggFunc::CountStar | AggFunc::Count => Some(Kind::Count),
-            AggFunc::BoolAnd | AggFunc::BoolOr => Some(Kind::Bool),
-            AggFunc::Sum(ty) | AggFunc::Avg(ty) => match ty {
-                Int2 | Int4 | Int8 => Some(Kind::Int),
-                Float4 | Float8 => Some(Kind::Float),
-                Interval => Some(Kind::Interval),
-                _ => Some(Kind::Numeric),
-            },
-            AggFunc::Min(_) | AggFunc::Max(_) => None,
+        match ty {
+            Int2 | Int4 | Int8 => Kind::Int,
+            Float4 | Float8 => Kind::Float,
+            Interval => Kind::Interval,
+            _ => Kind::Numeric,
         }
     }
 
-    /// Appends what an argument contributes to a slot.
+    /// Gives `add` what a row with these arguments contributes, parts ascending.
     #[inline]
-    pub fn contribute(self, slot: u32, datum: &Datum<'_>, out: &mut AccumBytes) {
+    pub fn contribute(self, args: &[Datum<'_>], mut add: impl FnMut(u64, i128)) {
+        let Some(datum) = args.first() else {
+            return add(COUNT, 1);
+        };
         if datum.is_null() {
             return;
         }
-        let mut add = |part, coefficient| put(out, Place { slot, part }, coefficient);
         if self != Kind::Numeric {
             add(COUNT, 1);
         }
@@ -157,7 +155,7 @@ fn contribute_numeric(value: &Numeric, add: &mut impl FnMut(u64, i128)) {
     }
 }
 
-/// The result of an aggregate over the parts of its slot, which is of that kind.
+/// The result of an aggregate over its parts, ascending.
 pub fn answer<'a>(
     func: AggFunc,
     kind: Kind,
@@ -208,11 +206,11 @@ fn numeric_count(parts: &[Part]) -> i128 {
         NUMERIC_NAN | NUMERIC_INFINITY | NUMERIC_NEGATIVE_INFINITY => true,
         part => part < HIGH_LIMBS && part.is_multiple_of(2),
     };
-    parts.iter().filter(|(place, _)| counts(place.part)).map(|(_, n)| n).sum()
+    parts.iter().filter(|(part, _)| counts(*part)).map(|(_, n)| n).sum()
 }
 
 fn part(parts: &[Part], part: u64) -> i128 {
-    parts.iter().find(|(place, _)| place.part == part).map_or(0, |(_, n)| *n)
+    parts.iter().find(|(other, _)| *other == part).map_or(0, |(_, n)| *n)
 }
 
 /// An int8, where the number is one.
@@ -250,8 +248,8 @@ fn numeric_sum(parts: &[Part]) -> Numeric {
         return Numeric::NegativeInfinity;
     }
     let finite = || {
-        parts.iter().filter(|(place, _)| place.part >= NUMERIC_SCALES).map(|(place, n)| {
-            let (scale, limb) = scale_and_limb(place.part);
+        parts.iter().filter(|(part, _)| *part >= NUMERIC_SCALES).map(|(part, n)| {
+            let (scale, limb) = scale_and_limb(*part);
             (scale, limb, *n)
         })
     };
@@ -302,8 +300,8 @@ fn float_sum<F: FloatSum>(parts: &[Part], round: fn(&Exact) -> Option<F>) -> Res
         return Ok(F::NEGATIVE_ZERO);
     }
     let mut sum = BigInt::ZERO;
-    for (place, n) in parts.iter().filter(|(place, _)| place.part >= FLOAT_LIMBS) {
-        sum += BigInt::from(*n) << (64 * (place.part - FLOAT_LIMBS));
+    for (part, n) in parts.iter().filter(|(part, _)| *part >= FLOAT_LIMBS) {
+        sum += BigInt::from(*n) << (64 * (part - FLOAT_LIMBS));
     }
     round(&Exact(sum)).ok_or_else(|| {
         EvalError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
