@@ -354,7 +354,7 @@ fn a_dataflow_that_crashed_twice_is_not_built_again() {
     record_fault(&weir, &[view, index]);
     weir.resume();
     let above = "SELECT * FROM above";
-    let sums = weir.client().run(above).rows(above);
+    assert!(weir.client().run(above).rows(above)[0][0].is_some());
     weir.kill();
     record_fault(&weir, &[view, index]);
     weir.resume();
@@ -399,8 +399,6 @@ fn a_dataflow_that_crashed_twice_is_not_built_again() {
     let mut client = weir.client();
     assert_eq!(client.run(ones).rows(ones).len(), 2);
     assert_eq!(client.run(by_n).rows(by_n).len(), 1);
-    assert!(sums[0][0].is_some());
-    weir.stop();
 }
 
 /// A view that looks rows up by an index outlives it, and one that is older than an index does

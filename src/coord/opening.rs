@@ -261,8 +261,8 @@ fn record_fault(data_dir: &Path, id: GlobalId) {
 fn broken_by_faults(name: &str) -> Error {
     let what = format!("\"{name}\" is broken: its dataflow has crashed the server repeatedly");
     Error::new(SqlState::INTERNAL_ERROR, what).with_hint(format!(
-        "Drop \"{name}\" and create it again, or remove the file {FAULTS_FILE} from the data directory and \
-         restart the server."
+        "Drop \"{name}\" and create it again, or remove the file {FAULTS_FILE} from the data \
+         directory and restart the server."
     ))
 }
 
