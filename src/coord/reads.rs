@@ -108,12 +108,14 @@ impl Coordinator {
                 object.readers += 1;
             }
         }
+        tracing::debug!(reader = id, "a reader begins");
         self.readers.insert(id, Reader { objects, dataflow, kind });
     }
 
     /// Forgets a reader, ends what workers do for it, and drops what only waited for it.
     pub(super) fn end_reader(&mut self, id: ReaderId) {
         let Some(reader) = self.readers.remove(&id) else { return };
+        tracing::debug!(reader = id, "a reader ends");
         self.withheld.remove(&id);
         self.workers.send(Command::Cancel { reader: id });
         if let Some(dataflow) = reader.dataflow {

@@ -139,6 +139,12 @@ impl Weir {
         self.folder.path().join("log")
     }
 
+    /// How many lines the server has logged with these words.
+    pub fn logged(&self, words: &str) -> usize {
+        let log = fs::read(self.log_path()).unwrap_or_default();
+        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(words)).count()
+    }
+
     /// The end of what the server has logged.
     pub fn log(&self) -> String {
         let log = fs::read_to_string(self.log_path()).unwrap_or_default();
