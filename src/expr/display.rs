@@ -23,6 +23,8 @@ impl Expr {
             Expr::Literal(literal) => write!(f, "{literal}"),
             Expr::Parameter(number, _) => write!(f, "${number}"),
             Expr::Raise(error, _) => write!(f, "raise({:?})", error.message),
+            Expr::Outer { level, index, .. } => write!(f, "outer({level}, {index})"),
+            Expr::Subquery { id, .. } => write!(f, "subquery({id})"),
             Expr::Call { func, args } => write_call(func.oid, func.name, args, f),
             Expr::Cast { input, to, .. } => {
                 write!(f, "{}::{}", Operand(input), type_name(*to))

@@ -88,6 +88,10 @@ impl Expr {
                 format!("there is no parameter ${number}"),
             )),
             Expr::Raise(error, _) => Err(error.clone()),
+            Expr::Outer { .. } | Expr::Subquery { .. } => Err(EvalError::new(
+                SqlState::INTERNAL_ERROR,
+                "a subquery was left in an expression that is evaluated",
+            )),
         }
     }
 }

@@ -27,7 +27,12 @@ impl Expr {
 /// Folds an expression whose operands are folded.
 fn fold_node(expr: &mut Expr, settings: &FormatSettings) {
     match expr {
-        Expr::Column(_) | Expr::Literal(_) | Expr::Parameter(..) | Expr::Raise(..) => {}
+        Expr::Column(_)
+        | Expr::Literal(_)
+        | Expr::Parameter(..)
+        | Expr::Raise(..)
+        | Expr::Outer { .. }
+        | Expr::Subquery { .. } => {}
         Expr::Call { func, args } => {
             if let Some(error) = args.iter().find_map(raised) {
                 *expr = Expr::Raise(error, func.ret.into());

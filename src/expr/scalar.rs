@@ -60,6 +60,27 @@ pub enum Expr {
     Parameter(usize, ColumnType),
     /// Fails when it is evaluated (what a folded `1/0` becomes); has the given type.
     Raise(EvalError, ColumnType),
+    /// In a subquery: an argument that an enclosing query gives it. None reaches the optimizer:
+    /// the front end decorrelates.
+    Outer {
+        /// Which of the enclosing queries, the outermost being 0.
+        level: usize,
+        /// Which of the arguments.
+        index: usize,
+        /// Its type.
+        ty: ColumnType,
+    },
+    /// What a subquery answers for a row. None reaches the optimizer.
+    Subquery {
+        /// Which, to the front end.
+        id: usize,
+        /// What it takes from the row, as [`Expr::Outer`].
+        args: Vec<Expr>,
+        /// Which of its columns.
+        output: usize,
+        /// The type of that.
+        ty: ColumnType,
+    },
 }
 
 /// A constant and its type.
@@ -205,7 +226,10 @@ impl Expr {
         descend(|| match self {
             Expr::Column(column) => input[*column],
             Expr::Literal(literal) => literal.ty,
-            Expr::Parameter(_, ty) | Expr::Raise(_, ty) => *ty,
+            Expr::Parameter(_, ty)
+            | Expr::Raise(_, ty)
+            | Expr::Outer { ty, .. }
+            | Expr::Subquery { ty, .. } => *ty,
             Expr::Call { func, args } => ColumnType {
                 nullable: func.nullable
                     || func.strict && args.iter().any(|a| a.typ(input).nullable),
@@ -233,7 +257,7 @@ impl Expr {
         self.any(&mut |e| match e {
             Expr::Call { func, .. } => func.fallible,
             Expr::Cast { cast, to, .. } => cast.fallible || to.typmod >= 0,
-            Expr::Raise(..) => true,
+            Expr::Raise(..) | Expr::Subquery { .. } => true,
             _ => false,
         })
     }
@@ -249,7 +273,9 @@ impl Expr {
     /// Whether this has a value that depends on no column, no parameter and no chance.
     pub fn is_constant(&self) -> bool {
         !self.any(&mut |e| match e {
-            Expr::Column(_) | Expr::Parameter(..) => true,
+            Expr::Column(_) | Expr::Parameter(..) | Expr::Outer { .. } | Expr::Subquery { .. } => {
+                true
+            }
             Expr::Call { func, .. } => func.volatility == Volatility::Volatile,
             _ => false,
         })
@@ -283,8 +309,13 @@ impl Expr {
     /// Calls `f` for each operand, in order.
     pub fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         match self {
-            Expr::Column(_) | Expr::Literal(_) | Expr::Parameter(..) | Expr::Raise(..) => {}
+            Expr::Column(_)
+            | Expr::Literal(_)
+            | Expr::Parameter(..)
+            | Expr::Raise(..)
+            | Expr::Outer { .. } => {}
             Expr::Call { args: exprs, .. }
+            | Expr::Subquery { args: exprs, .. }
             | Expr::And(exprs)
             | Expr::Or(exprs)
             | Expr::Coalesce(exprs) => exprs.iter().for_each(f),
@@ -302,8 +333,13 @@ impl Expr {
     /// Calls `f` for each operand, in order.
     pub fn for_each_child_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Expr::Column(_) | Expr::Literal(_) | Expr::Parameter(..) | Expr::Raise(..) => {}
+            Expr::Column(_)
+            | Expr::Literal(_)
+            | Expr::Parameter(..)
+            | Expr::Raise(..)
+            | Expr::Outer { .. } => {}
             Expr::Call { args: exprs, .. }
+            | Expr::Subquery { args: exprs, .. }
             | Expr::And(exprs)
             | Expr::Or(exprs)
             | Expr::Coalesce(exprs) => exprs.iter_mut().for_each(f),

@@ -3,7 +3,7 @@
 //! Trees can be deep (a chain of ten thousand UNIONs), so recursive walks grow the stack and the
 //! others keep their own. Rust frees a tree recursively too: [`Relation::dismantle`] does not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
@@ -128,6 +128,17 @@ impl Relation {
             }
         });
         ids
+    }
+
+    /// Gives the bindings other names, and what reads them.
+    pub fn rename_locals(&mut self, names: &BTreeMap<u64, u64>) {
+        self.visit_mut_pre(&mut |node| {
+            if let Relation::Let { id, .. } | Relation::Get { id: Id::Local(id), .. } = node
+                && let Some(name) = names.get(id)
+            {
+                *id = *name;
+            }
+        });
     }
 
     /// The least number above all that `Let`s of this tree use as names.

@@ -9,6 +9,7 @@ use sqlparser::ast;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::functions;
+use crate::expr::scalar::Expr;
 use crate::repr::ColumnType;
 use crate::sql::bind::call::Arguments;
 use crate::sql::bind::context::Binder;
@@ -52,7 +53,7 @@ impl Calls {
     }
 
     /// The number of an aggregate.
-    fn add(&mut self, aggregate: Aggregate) -> usize {
+    pub fn add(&mut self, aggregate: Aggregate) -> usize {
         let known = self.aggregates.iter().position(|other| *other == aggregate);
         known.unwrap_or_else(|| {
             self.aggregates.push(aggregate);
@@ -71,9 +72,6 @@ impl Binder<'_, '_> {
         position: Option<u32>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Typed> {
-        if cx.calls.is_none() {
-            return Err(not_allowed(cx.clause).at(position));
-        }
         if !function.within_group.is_empty() {
             return Err(Error::unsupported(
                 format!("{name} WITHIN GROUP"),
@@ -129,13 +127,50 @@ impl Binder<'_, '_> {
             filter,
         };
         let ty = aggregate.func.output_type();
-        let calls = cx.calls.as_mut().expect("looked at above");
+        if let Some(level) = level_of(&aggregate) {
+            return self.aggregate_outside(level, aggregate, position);
+        }
+        let clause = cx.clause;
+        let Some(calls) = &mut cx.calls else { return Err(not_allowed(clause).at(position)) };
         Ok(Typed::column(AGGREGATES + calls.add(aggregate), ty))
+    }
+
+    /// An aggregate that belongs to an enclosing query.
+    fn aggregate_outside(
+        &mut self,
+        level: usize,
+        mut aggregate: Aggregate,
+        position: Option<u32>,
+    ) -> Result<Typed> {
+        for expr in aggregate.exprs_mut() {
+            expr.visit_mut(&mut |node| {
+                if let Expr::Outer { level: l, index, .. } = node
+                    && *l == level
+                {
+                    *node = self.outer_value(level, *index).expr.clone();
+                }
+            });
+        }
+        Ok(self.outer_aggregate(level, aggregate, position))
     }
 }
 
+/// The enclosing query to which an aggregate belongs: the innermost of those that it takes
+/// something from, where it takes nothing from the query that it stands in.
+fn level_of(aggregate: &Aggregate) -> Option<usize> {
+    let (mut level, mut is_own) = (None, false);
+    for expr in aggregate.exprs() {
+        expr.visit(&mut |node| match node {
+            Expr::Column(_) => is_own = true,
+            Expr::Outer { level: l, .. } => level = level.max(Some(*l)),
+            _ => {}
+        });
+    }
+    level.filter(|_| !is_own)
+}
+
 /// The error of an aggregate where there may be none.
-fn not_allowed(clause: Clause) -> Error {
+pub fn not_allowed(clause: Clause) -> Error {
     let message = match clause {
         Clause::Aggregate => "aggregate function calls cannot be nested".to_owned(),
         clause => format!("aggregate functions are not allowed in {}", clause.name()),

@@ -131,6 +131,14 @@ impl Binder<'_, '_> {
             .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
+        if !qualified && name == "values" {
+            // The parser takes `(VALUES (1))` for a call.
+            return Err(Error::unsupported(
+                "VALUES as a value",
+                "Write (SELECT column1 FROM (VALUES …) AS v).",
+            )
+            .at(position));
+        }
         if name == "grouping" {
             return Err(Error::unsupported(
                 "GROUPING",

@@ -8,7 +8,9 @@ use crate::catalog::objects::Catalog;
 use crate::error::{Error, Result};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, ScalarType, Timestamp};
+use crate::sql::bind::outer::Level;
 use crate::sql::bind::query::Cte;
+use crate::sql::bind::subquery::{Subquery, Written};
 use crate::sql::bind::text::Edit;
 use crate::sql::parse::limits;
 use crate::sql::parse::position::Lines;
@@ -48,6 +50,17 @@ pub struct Binder<'b, 'a> {
     pub ctes: BTreeMap<String, Vec<Cte>>,
     /// What has to change in the text, while it is bound to be stored.
     pub edits: Option<Vec<Edit>>,
+    /// The queries around the one that is being bound, outermost first.
+    pub levels: Vec<Level>,
+    /// How many of them are around the FROM that is being bound.
+    pub from_base: usize,
+    /// The subqueries in expressions, by the number that stands there.
+    pub subqueries: Vec<Subquery>,
+    /// Those as they were written.
+    pub written: Vec<Written>,
+    /// Which SELECT is being bound.
+    pub query_number: u64,
+    queries: u64,
     next_let: u64,
     depth: usize,
 }
@@ -62,6 +75,12 @@ impl<'b, 'a> Binder<'b, 'a> {
             depends_on: BTreeSet::new(),
             ctes: BTreeMap::new(),
             edits: None,
+            levels: vec![],
+            from_base: 0,
+            subqueries: vec![],
+            written: vec![],
+            query_number: 0,
+            queries: 0,
             next_let: 0,
             depth: 0,
         }
@@ -71,6 +90,12 @@ impl<'b, 'a> Binder<'b, 'a> {
     pub fn fresh_let(&mut self) -> u64 {
         self.next_let += 1;
         self.next_let
+    }
+
+    /// Begins a SELECT; answers the number of the one around it.
+    pub fn begin_query(&mut self) -> u64 {
+        self.queries += 1;
+        std::mem::replace(&mut self.query_number, self.queries)
     }
 
     /// The position of a span's begin.

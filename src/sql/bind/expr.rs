@@ -12,6 +12,7 @@ use crate::sql::bind::aggregate::Calls;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::name;
+use crate::sql::bind::operator;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::scope::Scope;
 use crate::sql::bind::types;
@@ -174,6 +175,12 @@ impl Binder<'_, '_> {
             In { expr: e, target: ast::InTarget::List(list), negated, .. } => {
                 self.in_list(e, list, *negated, cx)
             }
+            In { expr: e, target: ast::InTarget::Subquery(query), negated, .. } => {
+                let found = self.quantified(expr, e, "=", query, false, cx)?;
+                Ok(if *negated { operator::not(found) } else { found }.into())
+            }
+            Exists { subquery, negated } => self.exists(expr, subquery, *negated, cx),
+            Subquery(query) => self.scalar_subquery(expr, query, cx),
             Between { expr: e, negated, low, high } => self.between(e, *negated, low, high, cx),
             Like { negated, any: false, expr: e, pattern, escape_char } => {
                 let symbol = if *negated { "!~~" } else { "~~" };
@@ -183,13 +190,23 @@ impl Binder<'_, '_> {
                 let symbol = if *negated { "!~~*" } else { "~~*" };
                 self.like(e, symbol, pattern, escape_char.as_deref(), cx)
             }
+            Like { negated, any: true, expr: e, pattern, escape_char: None } => {
+                let symbol = if *negated { "!~~" } else { "~~" };
+                self.like_any(expr, e, symbol, pattern, cx)
+            }
+            ILike { negated, any: true, expr: e, pattern, escape_char: None } => {
+                let symbol = if *negated { "!~~*" } else { "~~*" };
+                self.like_any(expr, e, symbol, pattern, cx)
+            }
             SimilarTo { negated, expr: e, pattern, escape_char } => {
                 self.similar(e, *negated, pattern, escape_char.as_deref(), cx)
             }
             AnyOp { left, compare_op, right, .. } => {
-                self.any_of(left, compare_op, right, false, cx)
+                self.any_of(expr, left, compare_op, right, false, cx)
             }
-            AllOp { left, compare_op, right } => self.any_of(left, compare_op, right, true, cx),
+            AllOp { left, compare_op, right } => {
+                self.any_of(expr, left, compare_op, right, true, cx)
+            }
             Cast { kind, expr: e, data_type, format: None } => {
                 self.cast(kind, e, data_type, expr, cx)
             }
@@ -229,6 +246,12 @@ impl Binder<'_, '_> {
         match cx.scope.find(&name).map_err(|e| e.at(position))? {
             Some(column) => Ok(self.used(column, position, cx)),
             None => {
+                if let Some(outer) = self
+                    .outer_column(position, |scope| scope.find(&name))
+                    .map_err(|e| e.at(position))?
+                {
+                    return Ok(outer.into());
+                }
                 if ident.quote_style.is_none()
                     && let Some(constant) = self.session_word(&name, position)?
                 {
@@ -268,6 +291,18 @@ impl Binder<'_, '_> {
                 .at(position));
             }
         };
+        if cx.scope.table(schema, table).is_none() {
+            let found = self.outer_column(position, |scope| match scope.table(schema, table) {
+                Some(_) => scope.find_qualified(schema, table, column).map(Some),
+                None => Ok(None),
+            });
+            if let Some(outer) = found.map_err(|e| e.at(position))? {
+                return Ok(outer.into());
+            }
+            if self.is_hidden_table(schema, table) {
+                return Err(self.hidden_table(table).at(position));
+            }
+        }
         let column = cx.scope.find_qualified(schema, table, column).map_err(|e| e.at(position))?;
         Ok(self.used(column, position, cx))
     }
@@ -338,12 +373,7 @@ impl Binder<'_, '_> {
 fn unsupported(expr: &ast::Expr) -> Error {
     use ast::Expr::*;
     match expr {
-        In { .. } => Error::unsupported("IN with a subquery", "Join with the subquery instead."),
-        Exists { .. } => Error::unsupported("EXISTS", "Join with the subquery instead."),
-        Subquery(_) => Error::unsupported(
-            "a subquery in an expression",
-            "Put the subquery into FROM and join with it.",
-        ),
+        In { .. } => Error::unsupported("IN with this operand", "Write (SELECT …) or a list."),
         Tuple(_) => Error::unsupported("a row as a value", "Compare the columns one by one."),
         Array(_) | CompoundFieldAccess { .. } => {
             Error::unsupported("an array", "Use jsonb, or a table with one row an element.")

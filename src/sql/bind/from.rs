@@ -12,7 +12,7 @@ use crate::repr::GlobalId;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
-use crate::sql::bind::join::JoinKind;
+use crate::sql::bind::join::{JoinKind, Lateral};
 use crate::sql::bind::name;
 use crate::sql::bind::operator;
 use crate::sql::bind::query::OutputColumn;
@@ -27,17 +27,35 @@ pub struct Source {
     pub scope: Scope,
 }
 
+/// The right side of a join, and what it takes from the left one.
+struct Right {
+    source: Source,
+    level: usize,
+    args: Vec<Typed>,
+}
+
 impl Binder<'_, '_> {
     /// What FROM lists: the product of its items, one empty row where there is none.
     pub fn from(&mut self, items: &[ast::TableWithJoins]) -> Result<Source> {
+        let around = std::mem::replace(&mut self.from_base, self.levels.len());
+        let source = self.product_of(items);
+        self.from_base = around;
+        source
+    }
+
+    fn product_of(&mut self, items: &[ast::TableWithJoins]) -> Result<Source> {
         let mut source: Option<Source> = None;
         for item in items {
-            let next = self.table_with_joins(item)?;
             source = Some(match source {
-                None => next,
+                None => self.table_with_joins(item)?,
                 Some(before) => {
+                    let level = self.levels.len();
+                    let (next, taken) =
+                        self.inside(&before.scope, |binder| binder.table_with_joins(item))?;
+                    let args = taken.columns(self.position(item.span()))?;
                     let scope = before.scope.join(next.scope, before.plan.arity())?;
-                    Source { plan: before.plan.cross(next.plan), scope }
+                    let plan = self.lateral(before.plan, next.plan, level, &args);
+                    Source { plan, scope }
                 }
             });
         }
@@ -66,8 +84,9 @@ impl Binder<'_, '_> {
                 json_path: None,
                 ..
             } => self.named_relation(name, alias.as_ref()),
-            Factor::Derived { lateral: false, subquery, alias, sample: None } => {
-                self.derived(subquery, alias.as_ref(), position)
+            Factor::Derived { lateral, subquery, alias, sample: None } => {
+                let base = if *lateral { self.levels.len() } else { self.from_base };
+                self.hiding(base, |binder| binder.derived(subquery, alias.as_ref(), position))
             }
             Factor::NestedJoin { table_with_joins, alias } => {
                 let source = self.table_with_joins(table_with_joins)?;
@@ -76,11 +95,6 @@ impl Binder<'_, '_> {
                     Some(alias) => self.aliased_join(source, alias),
                 }
             }
-            Factor::Derived { lateral: true, .. } => Err(Error::unsupported(
-                "LATERAL",
-                "Join with a grouped subquery, or use row_number() for the first rows of a group.",
-            )
-            .at(position)),
             Factor::Table { args: Some(_), .. }
             | Factor::Function { .. }
             | Factor::TableFunction { .. }
@@ -234,15 +248,21 @@ impl Binder<'_, '_> {
     fn join(&mut self, left: Source, join: &ast::Join) -> Result<Source> {
         use ast::JoinOperator as Op;
         let position = self.position(join.relation.span());
-        let right = self.deeper(|binder| binder.table_factor(&join.relation))?;
+        let level = self.levels.len();
+        let (right, taken) = self.inside(&left.scope, |binder| {
+            binder.deeper(|binder| binder.table_factor(&join.relation))
+        })?;
+        let right = Right { source: right, level, args: taken.columns(position)? };
         let (kind, constraint) = match &join.join_operator {
             Op::Join(c) | Op::Inner(c) => (JoinKind::Inner, c),
             Op::Left(c) | Op::LeftOuter(c) => (JoinKind::Left, c),
             Op::Right(c) | Op::RightOuter(c) => (JoinKind::Right, c),
             Op::FullOuter(c) => (JoinKind::Full, c),
             Op::CrossJoin(ast::JoinConstraint::None) => {
+                let Right { source: right, level, args } = right;
                 let scope = left.scope.join(right.scope, left.plan.arity())?;
-                return Ok(Source { plan: left.plan.cross(right.plan), scope });
+                let plan = self.lateral(left.plan, right.plan, level, &args);
+                return Ok(Source { plan, scope });
             }
             _ => {
                 return Err(
@@ -250,6 +270,19 @@ impl Binder<'_, '_> {
                 );
             }
         };
+        if matches!(kind, JoinKind::Right | JoinKind::Full)
+            && let Some(arg) = right.args.first()
+        {
+            let found = arg.expr.columns().first().map(|&column| left.scope.describe(column));
+            let table = found.unwrap_or_default();
+            let table = table.split('.').next().unwrap_or_default();
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!("invalid reference to FROM-clause entry for table \"{table}\""),
+            )
+            .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+            .at(position));
+        }
         match constraint {
             ast::JoinConstraint::On(condition) => self.join_on(kind, left, right, condition),
             ast::JoinConstraint::Using(names) => {
@@ -264,7 +297,7 @@ impl Binder<'_, '_> {
             ast::JoinConstraint::Natural => {
                 let mut names: Vec<String> = vec![];
                 for column in &left.scope.visible {
-                    if right.scope.named(&column.name).next().is_some()
+                    if right.source.scope.named(&column.name).next().is_some()
                         && !names.contains(&column.name)
                     {
                         names.push(column.name.clone());
@@ -291,14 +324,23 @@ impl Binder<'_, '_> {
         &mut self,
         kind: JoinKind,
         left: Source,
-        right: Source,
+        right: Right,
         condition: &ast::Expr,
     ) -> Result<Source> {
+        let Right { source: right, level, args } = right;
         let mut scope = left.scope.join(right.scope, left.plan.arity())?;
-        let mut cx = ExprContext::plain(&scope, Clause::Join);
-        let predicate = self.predicate(condition, &mut cx)?;
+        let base = self.from_base;
+        let predicate = self.hiding(base, |binder| {
+            binder.predicate(condition, &mut ExprContext::plain(&scope, Clause::Join))
+        })?;
         let (l, r) = (left.plan.arity(), right.plan.arity());
-        let plan = self.join_plans(kind, left.plan, right.plan, Some(predicate.expr));
+        let plan = match args.is_empty() {
+            true => self.join_plans(kind, left.plan, right.plan, Some(predicate.expr)),
+            false => {
+                let lateral = Lateral { level, args };
+                self.lateral_join(kind, left.plan, right.plan, lateral, Some(predicate.expr))
+            }
+        };
         note_nullable(&mut scope, kind, l, r);
         Ok(Source { plan, scope })
     }
@@ -307,11 +349,12 @@ impl Binder<'_, '_> {
         &mut self,
         kind: JoinKind,
         left: Source,
-        right: Source,
+        right: Right,
         names: &[String],
         alias: Option<String>,
         position: Option<u32>,
     ) -> Result<Source> {
+        let Right { source: right, level, args } = right;
         let (l, r) = (left.plan.arity(), right.plan.arity());
         let mut pairs = vec![];
         for name in names {
@@ -326,7 +369,13 @@ impl Binder<'_, '_> {
         }
         let predicate = (!equalities.is_empty()).then(|| operator::all(equalities).expr);
         let mut scope = left.scope.join(right.scope, l)?;
-        let mut plan = self.join_plans(kind, left.plan, right.plan, predicate);
+        let mut plan = match args.is_empty() {
+            true => self.join_plans(kind, left.plan, right.plan, predicate),
+            false => {
+                let lateral = Lateral { level, args };
+                self.lateral_join(kind, left.plan, right.plan, lateral, predicate)
+            }
+        };
         note_nullable(&mut scope, kind, l, r);
         let mut merged = vec![];
         for ((a, b), name) in pairs.into_iter().zip(names) {

@@ -47,6 +47,15 @@ impl<'a> Grouping<'a> {
         }
         match expr {
             Expr::Column(column) if *column < AGGREGATES => self.admit_column(*column),
+            Expr::Subquery { args, .. } => args.iter().try_for_each(|arg| match arg {
+                Expr::Column(column) if *column < AGGREGATES => self.admit(arg).map_err(|error| {
+                    let name = self.scope.describe(*column);
+                    let message =
+                        format!("subquery uses ungrouped column \"{name}\" from outer query");
+                    Error { message, ..error }
+                }),
+                other => self.admit(other),
+            }),
             _ => {
                 let mut result = Ok(());
                 expr.for_each_child(&mut |child| {

@@ -29,6 +29,14 @@ pub enum JoinKind {
     Full,
 }
 
+/// What the right side of a join takes from the left one.
+pub struct Lateral {
+    /// The level that the left side is to it.
+    pub level: usize,
+    /// Expressions over the left side.
+    pub args: Vec<Typed>,
+}
+
 /// A join condition, taken apart.
 #[derive(Default)]
 struct Condition {
@@ -53,6 +61,7 @@ impl Condition {
                 continue;
             }
             let columns = conjunct.columns();
+            // A subquery can fail, so it is among the rest.
             let safe = !conjunct.is_fallible() && !conjunct.is_volatile() && !columns.is_empty();
             if safe && columns.iter().all(|&column| column < arity) {
                 condition.left.push(conjunct);
@@ -101,21 +110,6 @@ fn equality(conjunct: &Expr, left: &Plan, right: &Plan) -> Option<(Typed, Typed)
     Some((Typed { expr: l.clone(), ty: lt }, Typed { expr: r, ty: rt }))
 }
 
-/// The pairs of rows that meet a condition.
-fn inner(left: Plan, right: Plan, condition: Condition) -> Plan {
-    let left = left.filter(condition.left);
-    let right = right.filter(condition.right);
-    let arity = left.arity();
-    let mut plan = left.cross(right);
-    if let Relation::Join { equivalences, .. } = &mut plan.relation {
-        equivalences.extend(condition.keys.into_iter().map(|(l, mut r)| {
-            r.expr.map_columns(|column| column + arity);
-            Equivalence { exprs: vec![l.expr, r.expr], null_safe: false }
-        }));
-    }
-    plan.filter(condition.rest)
-}
-
 /// NULL for each column of a plan.
 fn nulls(types: &[crate::repr::ColumnType]) -> Vec<Typed> {
     types.iter().map(|&ty| Typed::null(ty)).collect()
@@ -127,6 +121,21 @@ fn unmatched(kept: Plan, pairs: Plan, columns: std::ops::Range<usize>) -> Plan {
 }
 
 impl Binder<'_, '_> {
+    /// The pairs of rows that meet a condition.
+    fn inner(&mut self, left: Plan, right: Plan, condition: Condition) -> Plan {
+        let left = left.filter(condition.left);
+        let right = right.filter(condition.right);
+        let arity = left.arity();
+        let mut plan = left.cross(right);
+        if let Relation::Join { equivalences, .. } = &mut plan.relation {
+            equivalences.extend(condition.keys.into_iter().map(|(l, mut r)| {
+                r.expr.map_columns(|column| column + arity);
+                Equivalence { exprs: vec![l.expr, r.expr], null_safe: false }
+            }));
+        }
+        self.restrict(plan, condition.rest)
+    }
+
     /// The join of two plans on a condition over the columns of both.
     pub fn join_plans(
         &mut self,
@@ -139,7 +148,7 @@ impl Binder<'_, '_> {
         match kind {
             JoinKind::Inner => {
                 let condition = Condition::of(predicate, &left, &right);
-                inner(left, right, condition)
+                self.inner(left, right, condition)
             }
             JoinKind::Left => self.left_join(left, right, predicate),
             JoinKind::Right => {
@@ -154,6 +163,31 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// The join with a right side that is another for each row of the left one.
+    pub fn lateral_join(
+        &mut self,
+        kind: JoinKind,
+        left: Plan,
+        right: Plan,
+        Lateral { level, args }: Lateral,
+        predicate: Option<Expr>,
+    ) -> Plan {
+        let conditions: Vec<Expr> = predicate.into_iter().collect();
+        if kind == JoinKind::Inner {
+            let pairs = self.lateral(left, right, level, &args);
+            return self.restrict(pairs, conditions);
+        }
+        let (kept, matched) = (self.fresh_let(), self.fresh_let());
+        let (arity, missing) = (left.arity(), nulls(&right.types));
+        left.shared(kept, |kept| {
+            let pairs = self.lateral(kept.clone(), right, level, &args);
+            self.restrict(pairs, conditions).shared(matched, |pairs| {
+                let alone = unmatched(kept, pairs.clone(), 0..arity);
+                pairs.union(alone.map(missing))
+            })
+        })
+    }
+
     fn left_join(&mut self, left: Plan, right: Plan, predicate: Option<Expr>) -> Plan {
         let condition = Condition::of(predicate, &left, &right);
         let by_key = condition.rest.is_empty() && !condition.keys.is_empty();
@@ -162,7 +196,7 @@ impl Binder<'_, '_> {
         let missing = nulls(&right.types);
         if !by_key {
             return left.shared(kept_id, |kept| {
-                inner(kept.clone(), right, condition).shared(pairs_id, |pairs| {
+                self.inner(kept.clone(), right, condition).shared(pairs_id, |pairs| {
                     let alone = unmatched(kept, pairs.clone(), 0..arity);
                     pairs.union(alone.map(missing))
                 })
@@ -182,10 +216,10 @@ impl Binder<'_, '_> {
                     left: condition.left.clone(),
                     ..Condition::default()
                 };
-                let partnered = inner(kept.clone(), keys, partnered);
+                let partnered = self.inner(kept.clone(), keys, partnered);
                 let partnered = partnered.project((0..arity).collect());
                 let alone = kept.clone().union(partnered.negate());
-                inner(kept, other, condition).union(alone.map(missing))
+                self.inner(kept, other, condition).union(alone.map(missing))
             })
         })
     }
@@ -197,7 +231,7 @@ impl Binder<'_, '_> {
         let (no_left, no_right) = (nulls(&left.types), nulls(&right.types));
         left.shared(ids[0], |left| {
             right.shared(ids[1], |right| {
-                inner(left.clone(), right.clone(), condition).shared(ids[2], |pairs| {
+                self.inner(left.clone(), right.clone(), condition).shared(ids[2], |pairs| {
                     let left_alone = unmatched(left, pairs.clone(), 0..l).map(no_right);
                     let right_alone = unmatched(right, pairs.clone(), l..l + r).map(no_left);
                     let right_alone = right_alone.project((r..r + l).chain(0..r).collect());

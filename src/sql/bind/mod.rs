@@ -7,6 +7,7 @@
 //! statements; `text` is how a view is stored.
 
 mod aggregate;
+mod apply;
 mod call;
 mod clock;
 mod coerce;
@@ -15,6 +16,7 @@ mod control;
 mod copy;
 mod create;
 mod create_view;
+mod decorrelate;
 mod entry;
 mod expr;
 mod figure;
@@ -25,6 +27,7 @@ mod literal;
 mod name;
 mod operator;
 mod order;
+mod outer;
 mod output;
 mod query;
 mod relation;
@@ -33,6 +36,7 @@ mod scope;
 mod select;
 mod setop;
 mod special;
+mod subquery;
 mod text;
 mod types;
 mod values;

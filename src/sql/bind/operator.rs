@@ -88,6 +88,9 @@ impl Binder<'_, '_> {
                 if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
                     return self.rows(a, &symbol, b, cx).map(Bound::from);
                 }
+                if let (ast::Expr::Tuple(row), ast::Expr::Subquery(query)) = (left, right) {
+                    return self.row_and_subquery(row, &symbol, right, query, cx).map(Bound::from);
+                }
                 let (l, r) = (self.expr(left, cx)?, self.expr(right, cx)?);
                 let call = self.operator(&symbol, Some(l), r, None);
                 call.map(Bound::from)
@@ -175,6 +178,39 @@ impl Binder<'_, '_> {
         for (a, b) in left.iter().zip(right) {
             let position = self.expr_position(a);
             pairs.push((self.expr(a, cx)?, self.expr(b, cx)?, position));
+        }
+        self.compared_rows(&pairs, symbol)
+    }
+
+    /// `(a, b) = (SELECT …)`.
+    fn row_and_subquery(
+        &mut self,
+        row: &[ast::Expr],
+        symbol: &str,
+        right: &ast::Expr,
+        query: &ast::Query,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Typed> {
+        let position = self.expr_position(right);
+        let left = row.iter().map(|item| self.expr(item, cx)).collect::<Result<Vec<_>>>()?;
+        let columns = self.subquery_columns(right, query, cx)?;
+        if columns.len() != left.len() {
+            let many = if columns.len() > left.len() { "many" } else { "few" };
+            let message = format!("subquery has too {many} columns");
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).at(position));
+        }
+        let pairs = left.into_iter().zip(columns).map(|(l, r)| (l, r.into(), position));
+        self.compared_rows(&pairs.collect::<Vec<_>>(), symbol)
+    }
+
+    /// The comparison of two rows, given column by column.
+    pub fn compared_rows(
+        &mut self,
+        pairs: &[(Bound, Bound, Option<u32>)],
+        symbol: &str,
+    ) -> Result<Typed> {
+        if let [(left, right, position)] = pairs {
+            return self.operator(symbol, Some(left.clone()), right.clone(), *position);
         }
         let mut compare = |symbol: &str, pair: &(Bound, Bound, Option<u32>)| {
             self.operator(symbol, Some(pair.0.clone()), pair.1.clone(), pair.2)
@@ -309,6 +345,7 @@ impl Binder<'_, '_> {
     /// `op ANY (ARRAY[…])` and `op ALL (ARRAY[…])`.
     pub fn any_of(
         &mut self,
+        whole: &ast::Expr,
         operand: &ast::Expr,
         op: &BinaryOperator,
         right: &ast::Expr,
@@ -319,9 +356,13 @@ impl Binder<'_, '_> {
         while let ast::Expr::Nested(inner) = list {
             list = inner;
         }
+        if let ast::Expr::Subquery(query) = list {
+            let asked = self.quantified(whole, operand, &symbol(op), query, every, cx)?;
+            return Ok(asked.into());
+        }
         let ast::Expr::Array(array) = list else {
             return Err(Error::unsupported(
-                "ANY or ALL of anything but ARRAY[…]",
+                "ANY or ALL of anything but ARRAY[…] and a subquery",
                 "Write the values out, or join with a relation that holds them.",
             )
             .at(self.expr_position(right)));
@@ -353,6 +394,19 @@ impl Binder<'_, '_> {
         let from = self.operator(from, Some(operand.clone()), low, position)?;
         let to = self.operator(to, Some(operand), high, position)?;
         Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) }.into())
+    }
+
+    /// `LIKE ANY` and `ILIKE ANY`.
+    pub fn like_any(
+        &mut self,
+        whole: &ast::Expr,
+        operand: &ast::Expr,
+        symbol: &str,
+        patterns: &ast::Expr,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let op = BinaryOperator::PGCustomBinaryOperator(vec![symbol.to_owned()]);
+        self.any_of(whole, operand, &op, patterns, false, cx)
     }
 
     /// `LIKE` and `ILIKE`.

@@ -38,6 +38,8 @@ pub struct Query {
     pub limit: Option<Expr>,
     /// OFFSET, an int8.
     pub offset: Option<Expr>,
+    /// Whether it has exactly one row, whatever it reads (before its limits).
+    pub one_row: bool,
 }
 
 /// A common table expression that is visible.
@@ -54,7 +56,7 @@ pub struct Cte {
 impl Query {
     /// A query of these rows and columns.
     pub fn of(plan: Plan, columns: Vec<OutputColumn>) -> Query {
-        Query { plan, columns, order: vec![], limit: None, offset: None }
+        Query { plan, columns, order: vec![], limit: None, offset: None, one_row: false }
     }
 }
 
@@ -191,10 +193,17 @@ impl Binder<'_, '_> {
 
     /// A query that another one reads: its rows, without an order.
     pub fn subquery(&mut self, query: &ast::Query) -> Result<(Plan, Vec<OutputColumn>)> {
+        let Query { plan, columns, .. } = self.rows_of(query)?;
+        Ok((plan, columns))
+    }
+
+    /// A query that another one reads: its limits are applied, and the plan has its columns only.
+    pub fn rows_of(&mut self, query: &ast::Query) -> Result<Query> {
         let bound = self.query(query, false)?;
-        let bound = self.cut(bound)?;
+        let mut bound = self.cut(bound)?;
         let arity = bound.columns.len();
-        Ok((bound.plan.project((0..arity).collect()), bound.columns))
+        bound.plan = bound.plan.project((0..arity).collect());
+        Ok(bound)
     }
 
     /// The query with its limits applied to the rows.
@@ -210,6 +219,7 @@ impl Binder<'_, '_> {
         if limit.is_some() || offset > 0 {
             let order = std::mem::take(&mut query.order);
             query.plan = query.plan.top(vec![], order, limit, offset);
+            query.one_row = false;
         }
         query.order.clear();
         Ok(query)

@@ -7,6 +7,7 @@
 use sqlparser::ast;
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::ColumnOrder;
 use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
@@ -20,7 +21,7 @@ use crate::sql::bind::output::Output;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
-use crate::sql::bind::window::number_rows;
+use crate::sql::bind::window::{WindowCall, number_rows};
 
 /// What rows are ordered or told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,18 @@ impl Binder<'_, '_> {
         keep_literals: bool,
     ) -> Result<Query> {
         refuse_foreign(select)?;
+        let number = self.begin_query();
+        let bound = self.select_here(select, order_by, keep_literals);
+        self.query_number = number;
+        bound
+    }
+
+    fn select_here(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+        keep_literals: bool,
+    ) -> Result<Query> {
         let source = self.from(&select.from)?;
         let scope = source.scope;
         let mut calls = Calls::new(named_windows(select)?);
@@ -69,11 +82,16 @@ impl Binder<'_, '_> {
         if let Some(selection) = &select.selection {
             let mut cx = ExprContext::plain(&scope, Clause::Where);
             let predicate = self.predicate(selection, &mut cx)?;
-            plan = plan.filter(predicate.expr.into_conjuncts());
+            plan = self.restrict(plan, vec![predicate.expr]);
         }
+        let is_one = match parts.grouped {
+            true => parts.group.is_empty() && parts.having.is_none(),
+            false => select.from.is_empty() && select.selection.is_none(),
+        };
         let (plan, parts) = self.group(plan, parts, &scope, &mut calls)?;
-        let (plan, parts) = windows(plan, parts, calls);
-        self.finish(plan, parts, keep_literals)
+        let (plan, parts) = self.windows(plan, parts, calls);
+        let query = self.finish(plan, parts, keep_literals)?;
+        Ok(Query { one_row: is_one, ..query })
     }
 
     /// Binds a query's expressions over its input.
@@ -255,7 +273,7 @@ impl Binder<'_, '_> {
         let group = std::mem::take(&mut parts.group);
         let windows = std::mem::take(&mut calls.windows);
         let mut window_parts = windows.clone();
-        let aggregates = std::mem::take(&mut calls.aggregates);
+        let mut aggregates = std::mem::take(&mut calls.aggregates);
         let mut grouping = Grouping::new(scope, calls, group);
         let mut exprs: Vec<&mut Expr> = vec![];
         for output in &mut parts.outputs {
@@ -275,13 +293,39 @@ impl Binder<'_, '_> {
         for expr in exprs {
             grouping.rewrite(expr);
         }
-        let group = grouping.into_group();
+        let mut group = grouping.into_group();
         calls.windows = window_parts;
+        let of_aggregates = aggregates.iter_mut().flat_map(Aggregate::exprs_mut);
+        let read = group.iter_mut().map(|typed| &mut typed.expr).chain(of_aggregates);
+        let plan = self.place(plan, read);
         let mut plan = self.reduced(plan, group, aggregates);
         if let Some(having) = parts.having.take() {
-            plan = plan.filter(having.expr.into_conjuncts());
+            plan = self.restrict(plan, vec![having.expr]);
         }
         Ok((plan, parts))
+    }
+
+    /// Computes the windows and puts their columns into the expressions.
+    fn windows(&mut self, plan: Plan, mut parts: Parts, mut calls: Calls) -> (Plan, Parts) {
+        if calls.windows.is_empty() {
+            return (plan, parts);
+        }
+        let read = calls.windows.iter_mut().flat_map(WindowCall::exprs_mut);
+        let plan = self.place(plan, read);
+        let (plan, columns) = number_rows(plan, calls.windows);
+        let place = |expr: &mut Expr| {
+            expr.map_columns(|column| match column.checked_sub(WINDOWS) {
+                Some(number) => columns[number],
+                None => column,
+            });
+        };
+        for output in &mut parts.outputs {
+            if let Bound::Typed(typed) = &mut output.value {
+                place(&mut typed.expr);
+            }
+        }
+        parts.extras.iter_mut().for_each(|typed| place(&mut typed.expr));
+        (plan, parts)
     }
 
     /// The select list, DISTINCT and the order.
@@ -304,6 +348,7 @@ impl Binder<'_, '_> {
             Target::Extra(index) => width + index,
         };
         let arity = exprs.len();
+        let plan = self.place(plan, exprs.iter_mut().map(|typed| &mut typed.expr));
         let mut plan = plan.select(exprs);
         let order: Vec<_> = order
             .iter()
@@ -338,7 +383,7 @@ impl Binder<'_, '_> {
                 plan = plan.top(on, order.clone(), Some(1), 0);
             }
         }
-        Ok(Query { plan, columns, order, limit: None, offset: None })
+        Ok(Query { order, ..Query::of(plan, columns) })
     }
 }
 
@@ -346,27 +391,6 @@ impl Binder<'_, '_> {
 fn position_in(parts: &Parts, number: i64) -> Option<usize> {
     let index = usize::try_from(number.checked_sub(1)?).ok()?;
     (index < parts.outputs.len()).then_some(index)
-}
-
-/// Computes the windows and puts their columns into the expressions.
-fn windows(plan: Plan, mut parts: Parts, calls: Calls) -> (Plan, Parts) {
-    if calls.windows.is_empty() {
-        return (plan, parts);
-    }
-    let (plan, columns) = number_rows(plan, calls.windows);
-    let place = |expr: &mut Expr| {
-        expr.map_columns(|column| match column.checked_sub(WINDOWS) {
-            Some(number) => columns[number],
-            None => column,
-        });
-    };
-    for output in &mut parts.outputs {
-        if let Bound::Typed(typed) = &mut output.value {
-            place(&mut typed.expr);
-        }
-    }
-    parts.extras.iter_mut().for_each(|typed| place(&mut typed.expr));
-    (plan, parts)
 }
 
 fn grouping_sets() -> Error {

@@ -85,7 +85,12 @@ impl Binder<'_, '_> {
                         let before = std::mem::take(&mut constant);
                         parts.push(Plan::constant(before, types.clone()));
                     }
-                    parts.push(Plan::unit().map(row));
+                    let width = row.len();
+                    let row_of =
+                        self.place(Plan::unit(), row.iter_mut().map(|typed| &mut typed.expr));
+                    let skipped = row_of.arity();
+                    let row_of = row_of.map(row);
+                    parts.push(row_of.project((skipped..skipped + width).collect()));
                 }
             }
         }

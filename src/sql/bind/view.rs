@@ -26,7 +26,9 @@ impl Binder<'_, '_> {
         let depends_on = std::mem::take(&mut self.depends_on);
         let lines = std::mem::replace(&mut self.lines, parsed.lines.clone());
         let edits = self.edits.take();
+        let levels = std::mem::take(&mut self.levels);
         let bound = self.subquery(&select.query);
+        self.levels = levels;
         (self.ctes, self.depends_on, self.lines) = (ctes, depends_on, lines);
         self.edits = edits;
         let (plan, _) = bound.map_err(|error| Error { position: None, ..error })?;

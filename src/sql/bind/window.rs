@@ -42,6 +42,14 @@ pub struct WindowCall {
     pub order: Vec<(Typed, bool, bool)>,
 }
 
+impl WindowCall {
+    /// Its expressions, to be changed.
+    pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
+        let order = self.order.iter_mut().map(|(typed, ..)| &mut typed.expr);
+        self.partition.iter_mut().map(|typed| &mut typed.expr).chain(order).collect()
+    }
+}
+
 impl Binder<'_, '_> {
     /// A call with OVER.
     pub fn window(

@@ -428,6 +428,7 @@ impl Binder<'_, '_> {
         }
         let rows = self.filtered(&item, &scope, update.selection.as_ref())?;
         let old = (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty));
+        let rows = self.place(rows, new.iter_mut().map(|typed| &mut typed.expr));
         let selection = rows.select(old.chain(new).collect());
         Ok(Statement::Update(Update {
             table: item.id,
@@ -519,7 +520,7 @@ impl Binder<'_, '_> {
         let Some(selection) = selection else { return Ok(rows) };
         let mut cx = ExprContext::plain(scope, Clause::Where);
         let predicate = self.predicate(selection, &mut cx)?;
-        Ok(rows.filter(vec![predicate.expr]))
+        Ok(self.restrict(rows, vec![predicate.expr]))
     }
 
     /// TRUNCATE.
