@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::functions::casts;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::array::ArrayBuilder;
+use crate::repr::text::parse_text;
+use crate::repr::{ArrayRef, Datum, ScalarType};
 
 /// Where a conversion applies without being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +29,17 @@ pub enum CastContext {
 pub type CastFn =
     for<'a> fn(Datum<'a>, i32, bool, &EvalContext<'a>) -> Result<Datum<'a>, EvalError>;
 
+/// What computes a conversion.
+#[derive(Clone, Copy, Debug)]
+pub enum CastEval {
+    /// A function of the datum alone.
+    Plain(CastFn),
+    /// Another conversion, of each element of an array.
+    Elements(&'static CastDef),
+    /// Reading the text form of a type.
+    Parse(ScalarType),
+}
+
 /// A conversion. Each applies the type modifier that it is given (−1 for none), so that one is
 /// enough for `'1.25'::numeric(3, 1)`; `from == to` does nothing else.
 #[derive(Debug)]
@@ -42,11 +55,12 @@ pub struct CastDef {
     /// Whether it can fail where there is no modifier to apply.
     pub fallible: bool,
     /// The computation.
-    pub eval: CastFn,
+    pub eval: CastEval,
 }
 
 impl CastDef {
     const fn new(from: ScalarType, to: ScalarType, context: CastContext, eval: CastFn) -> CastDef {
+        let eval = CastEval::Plain(eval);
         CastDef { from, to, context, nullable: false, fallible: true, eval }
     }
 
@@ -70,10 +84,52 @@ impl CastDef {
         CastDef { nullable: true, ..self }
     }
 
+    /// The result for a datum that is not NULL; see [`CastFn`].
+    #[inline]
+    pub fn compute<'a>(
+        &self,
+        datum: Datum<'a>,
+        typmod: i32,
+        explicit: bool,
+        cx: &EvalContext<'a>,
+    ) -> Result<Datum<'a>, EvalError> {
+        match self.eval {
+            CastEval::Plain(eval) => eval(datum, typmod, explicit, cx),
+            CastEval::Elements(inner) => convert_elements(inner, datum, typmod, explicit, cx),
+            CastEval::Parse(to) => match datum {
+                Datum::Text(text) => Ok(parse_text(to, typmod, text, cx.settings, cx.arena)?),
+                other => Ok(other),
+            },
+        }
+    }
+
     /// The same, but it never fails.
     pub const fn total(self) -> CastDef {
         CastDef { fallible: false, ..self }
     }
+}
+
+/// Converts each element of an array; its shape stays.
+fn convert_elements<'a>(
+    inner: &CastDef,
+    datum: Datum<'a>,
+    typmod: i32,
+    explicit: bool,
+    cx: &EvalContext<'a>,
+) -> Result<Datum<'a>, EvalError> {
+    let (Datum::Array(from, bytes), Some(to)) = (datum, inner.to.as_element()) else {
+        return Ok(datum);
+    };
+    let array = ArrayRef::new(from, bytes);
+    let mut builder = ArrayBuilder::new();
+    for item in array.iter() {
+        let item = match item {
+            Datum::Null => Datum::Null,
+            item => inner.compute(item, typmod, explicit, cx)?,
+        };
+        builder.push(&item);
+    }
+    Ok(builder.finish_in(to, &array.dims, cx.arena))
 }
 
 /// A reference to a [`CastDef`]; travels as the pair of types.

@@ -4,7 +4,7 @@
 
 use crate::expr::cast::Cast;
 use crate::expr::func::Func;
-use crate::expr::functions::{boolean, comparison, operator_of, operators};
+use crate::expr::functions::{array_comparison, boolean, comparison, operator_of, operators};
 use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
@@ -51,6 +51,10 @@ impl Expr {
             let cast = Cast::find(ScalarType::Varchar, ScalarType::Text)?;
             let to_text = |e: Expr| e.cast(cast, ScalarType::Text, false);
             return Expr::equal(ScalarType::Text, to_text(a), to_text(b));
+        }
+        if let ScalarType::Array(element) = ty {
+            let func = Func(array_comparison::equality().instance(element));
+            return Some(Expr::call(func, vec![a, b]));
         }
         let mut of_type = operators().filter(|o| o.left == Some(ty) && o.right == ty);
         let func = Func::by_oid(of_type.find(|o| o.symbol == "=")?.func)?;

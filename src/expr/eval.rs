@@ -121,7 +121,7 @@ fn apply<'a>(func: Func, args: &[Datum<'a>], cx: &EvalContext<'a>) -> Result<Dat
     if func.strict && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    (func.eval)(args, cx)
+    func.compute(args, cx)
 }
 
 #[inline]
@@ -135,7 +135,7 @@ fn convert<'a>(
     if datum.is_null() {
         return Ok(Datum::Null);
     }
-    (cast.eval)(datum, typmod, explicit, cx)
+    cast.compute(datum, typmod, explicit, cx)
 }
 
 /// AND and OR: `decisive` beats an error, an error beats NULL, in any order.

@@ -12,8 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::expr::error::EvalError;
 use crate::expr::functions;
+use crate::expr::polymorphic::{self, ElementFn};
 use crate::repr::settings::FormatSettings;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::{Datum, Element, ScalarType};
 
 /// What evaluation needs beside the row.
 #[derive(Clone, Copy)]
@@ -28,6 +29,17 @@ pub struct EvalContext<'a> {
 /// where the function is strict, none is NULL.
 pub type EvalFn =
     for<'a> fn(args: &[Datum<'a>], cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError>;
+
+/// What computes a function.
+#[derive(Clone, Copy, Debug)]
+pub enum Eval {
+    /// A function of its arguments alone.
+    Plain(EvalFn),
+    /// A function over arrays of any type, for one element type.
+    Element(ElementFn, Element),
+    /// An operator's function, with the elements of an array on its right: ANY, or ALL.
+    Quantified(&'static FuncDef, bool),
+}
 
 /// How far a result may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +77,7 @@ pub struct FuncDef {
     /// How far a result may be reused.
     pub volatility: Volatility,
     /// The computation.
-    pub eval: EvalFn,
+    pub eval: Eval,
 }
 
 impl FuncDef {
@@ -88,7 +100,7 @@ impl FuncDef {
             nullable: false,
             fallible: true,
             volatility: Volatility::Immutable,
-            eval,
+            eval: Eval::Plain(eval),
         }
     }
 
@@ -131,6 +143,20 @@ impl FuncDef {
     /// Whether the argument at a position may be of every type.
     pub fn takes_any(&self, position: usize) -> bool {
         self.any && (self.variadic.is_none() || position >= self.args.len())
+    }
+
+    /// The result for arguments of the declared types, none of them NULL where it is strict.
+    #[inline]
+    pub fn compute<'a>(
+        &self,
+        args: &[Datum<'a>],
+        cx: &EvalContext<'a>,
+    ) -> Result<Datum<'a>, EvalError> {
+        match self.eval {
+            Eval::Plain(eval) => eval(args, cx),
+            Eval::Element(eval, element) => eval(element, args, cx),
+            Eval::Quantified(op, every) => polymorphic::quantify(op, every, args, cx),
+        }
     }
 
     /// The type of the argument at a position, counting variadic ones.

@@ -15,6 +15,7 @@ pub mod func;
 pub mod functions;
 pub mod mfp;
 pub mod number_template;
+pub mod polymorphic;
 pub mod regex;
 pub mod scalar;
 

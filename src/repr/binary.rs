@@ -3,11 +3,12 @@
 use bumpalo::Bump;
 
 use crate::error::{Error, Result, SqlState};
+use crate::repr::array;
 use crate::repr::datetime;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::numeric::Numeric;
 use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
-use crate::repr::{Datum, Interval, ScalarType};
+use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
 
 /// The only version of jsonb's binary form: this byte, then its text.
 const JSONB_VERSION: u8 = 1;
@@ -62,6 +63,7 @@ pub fn parse_binary<'a>(
         ScalarType::Uuid => Datum::Uuid(fixed(bytes)?),
         ScalarType::Jsonb => Datum::Jsonb(jsonb(bytes, arena)?),
         ScalarType::Oid => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
     })
 }
 
@@ -92,6 +94,7 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
             out.extend_from_slice(v.to_string().as_bytes());
         }
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Array(element, v) => array::format_binary(&ArrayRef::new(element, v), out),
     }
 }
 

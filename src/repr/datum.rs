@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::repr::ScalarType;
+use crate::repr::array::ArrayRef;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::numeric::NumericRef;
+use crate::repr::scalar::{Element, ScalarType};
 
 /// A scalar value or NULL, borrowed.
 ///
@@ -34,6 +35,8 @@ pub enum Datum<'a> {
     Uuid([u8; 16]),
     Jsonb(JsonbRef<'a>),
     Oid(u32),
+    /// The element type, and the bytes that [`ArrayRef`] reads.
+    Array(Element, &'a [u8]),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -89,6 +92,9 @@ impl Datum<'_> {
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
             (Datum::Jsonb(a), Datum::Jsonb(b)) => a.compare(*b),
             (Datum::Oid(a), Datum::Oid(b)) => a.cmp(b),
+            (Datum::Array(e, a), Datum::Array(f, b)) => {
+                ArrayRef::new(*e, a).compare(&ArrayRef::new(*f, b))
+            }
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -125,6 +131,7 @@ impl Datum<'_> {
             Datum::Uuid(_) => 14,
             Datum::Jsonb(_) => 15,
             Datum::Oid(_) => 16,
+            Datum::Array(..) => 17,
         }
     }
 }

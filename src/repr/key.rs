@@ -2,7 +2,8 @@
 //!
 //! Comparing two keys of the same types as bytes gives PostgreSQL's btree order of the columns, and
 //! equal keys are equal datums, whatever they were written as: `1.0` and `1.00`, `-0` and `0`,
-//! `1 mon` and `30 days`, `char(n)` with other padding. Only jsonb keeps equality alone.
+//! `1 mon` and `30 days`, `char(n)` with other padding. Only jsonb, and arrays of it, keep equality
+//! alone.
 //!
 //! - Integers, dates and times: big-endian, sign flipped. Floats: as their bits, folded so that
 //!   negative ones descend; every NaN is the greatest.
@@ -11,6 +12,8 @@
 //! - numeric: a class byte, a decimal exponent, then pairs of digits; see [`crate::repr::numeric`].
 //! - interval: its length with 30 days a month and 24 hours a day, in ten bytes.
 //! - jsonb: a length and the encoding with numbers normalised.
+//! - Arrays: the elements' keys, each behind a byte that says whether it is NULL, and a byte below
+//!   these at the end; then the number of dimensions, their lengths and lower bounds.
 //!
 //! Keys whose types are all of fixed width are of fixed width in [`KeyMode::Strict`].
 
@@ -18,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::repr::numeric::key_length;
 use crate::repr::value::{put_length, take_length};
-use crate::repr::{Datum, Interval, ScalarType};
+use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
 
 /// Whether a key may hold NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,6 +38,12 @@ const NULL: u8 = 1;
 const BYTEA_END: [u8; 2] = [0, 1];
 /// What a zero byte inside a bytea becomes.
 const BYTEA_ZERO: [u8; 2] = [0, 0xff];
+/// What ends an array's elements: below what stands before each, so that a prefix is less.
+const ITEMS_END: u8 = 0;
+/// What stands before an element.
+const ITEM_PRESENT: u8 = 1;
+/// What stands for one that is NULL, which is last.
+const ITEM_NULL: u8 = 2;
 
 impl ScalarType {
     /// Whether a datum can be read back from its key as it was.
@@ -46,13 +55,17 @@ impl ScalarType {
             ScalarType::TimestampTz | ScalarType::Uuid => true,
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
-            ScalarType::Jsonb => false,
+            ScalarType::Jsonb | ScalarType::Array(_) => false,
         }
     }
 
     /// Whether keys are ordered as the type is; where not, they keep equality alone.
     pub const fn key_is_ordered(self) -> bool {
-        !matches!(self, ScalarType::Jsonb)
+        match self {
+            ScalarType::Jsonb => false,
+            ScalarType::Array(element) => element.scalar().key_is_ordered(),
+            _ => true,
+        }
     }
 
     /// The bytes of a strict key, where they are always as many.
@@ -159,6 +172,7 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
         ScalarType::Numeric => key_length(at),
         ScalarType::Jsonb => take_length(at),
+        ScalarType::Array(element) => return skip_array(element.scalar(), at),
         other => other.key_width().expect("all other types are of fixed width"),
     };
     *at = &at[width..];
@@ -194,7 +208,40 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&normal);
         }
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Array(element, v) => put_array(&ArrayRef::new(element, v), out),
     }
+}
+
+fn put_array(array: &ArrayRef<'_>, out: &mut Vec<u8>) {
+    let ty = array.element.scalar();
+    for datum in array.iter() {
+        if datum.is_null() {
+            out.push(ITEM_NULL);
+        } else {
+            out.push(ITEM_PRESENT);
+            put(ty, &datum, out);
+        }
+    }
+    out.push(ITEMS_END);
+    out.push(array.dims.count() as u8);
+    for length in array.dims.lengths() {
+        out.extend_from_slice(&length.to_be_bytes());
+    }
+    for lower in array.dims.lowers() {
+        out.extend_from_slice(&(*lower as u32 ^ (1 << 31)).to_be_bytes());
+    }
+}
+
+fn skip_array(ty: ScalarType, at: &mut &[u8]) {
+    loop {
+        match take(at) {
+            [ITEM_PRESENT] => skip(ty, at),
+            [ITEM_NULL] => {}
+            _ => break,
+        }
+    }
+    let [count] = take(at);
+    *at = &at[8 * usize::from(count)..];
 }
 
 #[inline]
@@ -275,8 +322,10 @@ mod tests {
     use rand::prelude::*;
 
     use super::*;
+    use crate::repr::array::{ArrayBuilder, Dims};
     use crate::repr::jsonb::JsonbBuilder;
     use crate::repr::numeric::Numeric;
+    use crate::repr::scalar::Element;
     use crate::repr::value::{decode_column, decode_values, decode_wanted, encode_values, pack};
 
     /// A datum of that type, out of few, so that equal and neighbouring ones occur.
@@ -323,7 +372,18 @@ mod tests {
                 Datum::Jsonb(builder.finish_in(arena))
             }
             ScalarType::Oid => Datum::Oid(long as u32),
+            ScalarType::Array(element) => random_array(element, rng, arena),
         }
+    }
+
+    fn random_array<'a>(element: Element, rng: &mut StdRng, arena: &'a Bump) -> Datum<'a> {
+        let lengths = [&[][..], &[1], &[2], &[3], &[1, 2], &[2, 1]][rng.random_range(0..6)];
+        let lowers = [[1, 1], [0, 1], [-5, 7]][rng.random_range(0..3)];
+        let dims = Dims::checked(lengths, &lowers[..lengths.len()]).unwrap();
+        let dims = if lengths.is_empty() { Dims::EMPTY } else { dims };
+        let mut builder = ArrayBuilder::new();
+        (0..dims.items()).for_each(|_| builder.push(&random(element.scalar(), rng, arena)));
+        builder.finish_in(element, &dims, arena)
     }
 
     fn random_numeric(rng: &mut StdRng) -> Numeric {

@@ -3,6 +3,7 @@
 //! Floor 0: imports nothing of Weir but [`crate::error`]. Encoding is by schema, not by tags: a
 //! relation's rows are read with its list of [`scalar::ScalarType`]s.
 
+pub mod array;
 pub mod binary;
 pub mod bytea;
 pub mod datetime;
@@ -19,8 +20,9 @@ pub mod settings;
 pub mod text;
 pub mod value;
 
+pub use array::ArrayRef;
 pub use datum::{Datum, Interval};
 pub use ids::{Diff, GlobalId, Timestamp};
 pub use row::Row;
-pub use scalar::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
+pub use scalar::{ColumnDesc, ColumnType, Element, RelationDesc, ScalarType};
 pub use settings::FormatSettings;

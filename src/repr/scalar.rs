@@ -1,5 +1,7 @@
 //! Scalar types, and the shape of a relation.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The type of a scalar, without modifiers.
@@ -28,11 +30,70 @@ pub enum ScalarType {
     Jsonb,
     Oid,
     Name,
+    /// An array of any number of dimensions: PostgreSQL has one array type for each other type.
+    Array(Element),
+}
+
+/// The type of an array's elements: any type but an array's, by its place in
+/// [`ScalarType::ELEMENTS`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Element(u8);
+
+impl Element {
+    /// The element type itself.
+    #[inline]
+    pub const fn scalar(self) -> ScalarType {
+        ScalarType::ELEMENTS[self.0 as usize]
+    }
+
+    /// The place among [`ScalarType::ELEMENTS`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The element type at a place.
+    pub const fn at(index: usize) -> Element {
+        assert!(index < ScalarType::ELEMENTS.len());
+        Element(index as u8)
+    }
+}
+
+impl fmt::Debug for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.scalar())
+    }
+}
+
+/// What `pg_type` says of a type.
+struct Facts {
+    oid: u32,
+    name: &'static str,
+    /// What `format_type` prints.
+    display: &'static str,
+    length: i16,
+}
+
+/// The facts of a type and of its arrays.
+macro_rules! facts {
+    ($oid:literal, $name:literal, $display:literal, $length:literal, $array:literal) => {
+        (
+            Facts { oid: $oid, name: $name, display: $display, length: $length },
+            Facts {
+                oid: $array,
+                name: concat!("_", $name),
+                display: concat!($display, "[]"),
+                length: -1,
+            },
+        )
+    };
 }
 
 impl ScalarType {
-    /// Every type, in the order of declaration.
-    pub const ALL: [ScalarType; 20] = [
+    /// How many types are not arrays.
+    pub const ELEMENT_COUNT: usize = 20;
+
+    /// Every type that is no array, in the order of declaration.
+    pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
         ScalarType::Bool,
         ScalarType::Int2,
         ScalarType::Int4,
@@ -55,50 +116,128 @@ impl ScalarType {
         ScalarType::Name,
     ];
 
-    /// PostgreSQL's oid, `pg_type.typname`, the name that `format_type` prints, and `typlen`.
-    const fn facts(self) -> (u32, &'static str, &'static str, i16) {
+    /// Every type: those that are no arrays, then their arrays in the same order.
+    pub const ALL: [ScalarType; 2 * ScalarType::ELEMENT_COUNT] = {
+        let mut all = [ScalarType::Bool; 2 * ScalarType::ELEMENT_COUNT];
+        let mut i = 0;
+        while i < ScalarType::ELEMENT_COUNT {
+            all[i] = ScalarType::ELEMENTS[i];
+            all[ScalarType::ELEMENT_COUNT + i] = ScalarType::Array(Element(i as u8));
+            i += 1;
+        }
+        all
+    };
+
+    /// The place in [`ScalarType::ALL`].
+    pub const fn index(self) -> usize {
+        if let ScalarType::Array(element) = self {
+            return ScalarType::ELEMENT_COUNT + element.0 as usize;
+        }
+        match self.as_element() {
+            Some(element) => element.0 as usize,
+            None => unreachable!(),
+        }
+    }
+
+    /// The type as the elements of an array have it; none for an array.
+    pub const fn as_element(self) -> Option<Element> {
+        use ScalarType::*;
+        Some(Element(match self {
+            Bool => 0,
+            Int2 => 1,
+            Int4 => 2,
+            Int8 => 3,
+            Float4 => 4,
+            Float8 => 5,
+            Numeric => 6,
+            Text => 7,
+            Varchar => 8,
+            Bpchar => 9,
+            Bytea => 10,
+            Date => 11,
+            Time => 12,
+            Timestamp => 13,
+            TimestampTz => 14,
+            Interval => 15,
+            Uuid => 16,
+            Jsonb => 17,
+            Oid => 18,
+            Name => 19,
+            Array(_) => return None,
+        }))
+    }
+
+    /// The type of arrays of this type; none for an array, whose arrays are its own type.
+    pub const fn array(self) -> Option<ScalarType> {
+        match self.as_element() {
+            Some(element) => Some(ScalarType::Array(element)),
+            None => None,
+        }
+    }
+
+    /// The type of an array's elements; none where this is no array.
+    pub const fn element(self) -> Option<ScalarType> {
         match self {
-            ScalarType::Bool => (16, "bool", "boolean", 1),
-            ScalarType::Int2 => (21, "int2", "smallint", 2),
-            ScalarType::Int4 => (23, "int4", "integer", 4),
-            ScalarType::Int8 => (20, "int8", "bigint", 8),
-            ScalarType::Float4 => (700, "float4", "real", 4),
-            ScalarType::Float8 => (701, "float8", "double precision", 8),
-            ScalarType::Numeric => (1700, "numeric", "numeric", -1),
-            ScalarType::Text => (25, "text", "text", -1),
-            ScalarType::Varchar => (1043, "varchar", "character varying", -1),
-            ScalarType::Bpchar => (1042, "bpchar", "character", -1),
-            ScalarType::Bytea => (17, "bytea", "bytea", -1),
-            ScalarType::Date => (1082, "date", "date", 4),
-            ScalarType::Time => (1083, "time", "time without time zone", 8),
-            ScalarType::Timestamp => (1114, "timestamp", "timestamp without time zone", 8),
-            ScalarType::TimestampTz => (1184, "timestamptz", "timestamp with time zone", 8),
-            ScalarType::Interval => (1186, "interval", "interval", 16),
-            ScalarType::Uuid => (2950, "uuid", "uuid", 16),
-            ScalarType::Jsonb => (3802, "jsonb", "jsonb", -1),
-            ScalarType::Oid => (26, "oid", "oid", 4),
-            ScalarType::Name => (19, "name", "name", 64),
+            ScalarType::Array(element) => Some(element.scalar()),
+            _ => None,
+        }
+    }
+
+    const fn facts(self) -> Facts {
+        match self {
+            ScalarType::Array(element) => element.scalar().facts_with_arrays().1,
+            other => other.facts_with_arrays().0,
+        }
+    }
+
+    const fn facts_with_arrays(self) -> (Facts, Facts) {
+        match self {
+            ScalarType::Bool => facts!(16, "bool", "boolean", 1, 1000),
+            ScalarType::Int2 => facts!(21, "int2", "smallint", 2, 1005),
+            ScalarType::Int4 => facts!(23, "int4", "integer", 4, 1007),
+            ScalarType::Int8 => facts!(20, "int8", "bigint", 8, 1016),
+            ScalarType::Float4 => facts!(700, "float4", "real", 4, 1021),
+            ScalarType::Float8 => facts!(701, "float8", "double precision", 8, 1022),
+            ScalarType::Numeric => facts!(1700, "numeric", "numeric", -1, 1231),
+            ScalarType::Text => facts!(25, "text", "text", -1, 1009),
+            ScalarType::Varchar => facts!(1043, "varchar", "character varying", -1, 1015),
+            ScalarType::Bpchar => facts!(1042, "bpchar", "character", -1, 1014),
+            ScalarType::Bytea => facts!(17, "bytea", "bytea", -1, 1001),
+            ScalarType::Date => facts!(1082, "date", "date", 4, 1182),
+            ScalarType::Time => facts!(1083, "time", "time without time zone", 8, 1183),
+            ScalarType::Timestamp => {
+                facts!(1114, "timestamp", "timestamp without time zone", 8, 1115)
+            }
+            ScalarType::TimestampTz => {
+                facts!(1184, "timestamptz", "timestamp with time zone", 8, 1185)
+            }
+            ScalarType::Interval => facts!(1186, "interval", "interval", 16, 1187),
+            ScalarType::Uuid => facts!(2950, "uuid", "uuid", 16, 2951),
+            ScalarType::Jsonb => facts!(3802, "jsonb", "jsonb", -1, 3807),
+            ScalarType::Oid => facts!(26, "oid", "oid", 4, 1028),
+            ScalarType::Name => facts!(19, "name", "name", 64, 1003),
+            ScalarType::Array(_) => unreachable!(),
         }
     }
 
     /// PostgreSQL's `pg_type.oid`.
     pub const fn oid(self) -> u32 {
-        self.facts().0
+        self.facts().oid
     }
 
     /// PostgreSQL's `pg_type.typname`.
     pub const fn name(self) -> &'static str {
-        self.facts().1
+        self.facts().name
     }
 
     /// What `format_type` prints, without a modifier.
     pub const fn display_name(self) -> &'static str {
-        self.facts().2
+        self.facts().display
     }
 
     /// PostgreSQL's `pg_type.typlen`, −1 where the length varies.
     pub const fn length(self) -> i16 {
-        self.facts().3
+        self.facts().length
     }
 
     /// The type of that `pg_type.oid`.

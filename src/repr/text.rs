@@ -5,13 +5,14 @@ use std::fmt::Write;
 use bumpalo::Bump;
 
 use crate::error::{Error, Result, SqlState};
+use crate::repr::array;
 use crate::repr::bytea::{format_bytea, parse_bytea, push_hex};
 use crate::repr::datetime;
 use crate::repr::float::{format_f32, format_f64, parse_f32, parse_f64};
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, ScalarType};
 
 /// The bytes that a `name` has at most.
 const NAME_BYTES: usize = 63;
@@ -71,6 +72,9 @@ pub fn parse_text<'a>(
         ScalarType::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(ty, text))?),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef::parse(text, arena)?),
         ScalarType::Oid => Datum::Oid(parse_oid(text)?),
+        ScalarType::Array(element) => {
+            array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
+        }
     })
 }
 
@@ -96,6 +100,9 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Uuid(v) => push_uuid(&v, out),
         Datum::Jsonb(v) => push_display(v, out),
         Datum::Oid(v) => push_display(v, out),
+        Datum::Array(element, v) => {
+            array::format_text(&ArrayRef::new(element, v), settings, out);
+        }
     }
 }
 
@@ -124,6 +131,7 @@ impl ScalarType {
             Datum::Uuid(_) => self == ScalarType::Uuid,
             Datum::Jsonb(_) => self == ScalarType::Jsonb,
             Datum::Oid(_) => self == ScalarType::Oid,
+            Datum::Array(element, _) => self == ScalarType::Array(*element),
         }
     }
 }

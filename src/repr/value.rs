@@ -4,7 +4,8 @@
 //! each group of eight columns stands a byte whose bits, lowest first, tell which of them are NULL;
 //! a NULL takes no more room. Fixed-width types follow as little-endian bytes; the others as a
 //! length (seven bits a byte, lowest first, high bit set on all but the last) and that many bytes:
-//! UTF-8, raw bytes, or the encodings of [`crate::repr::numeric`] and [`crate::repr::jsonb`].
+//! UTF-8, raw bytes, or the encodings of [`crate::repr::numeric`], [`crate::repr::jsonb`] and
+//! [`crate::repr::array`].
 //!
 //! The bytes of the first columns do not depend on how many columns follow, so that decoding a
 //! prefix of a row's types is decoding a prefix of its columns.
@@ -29,7 +30,7 @@ pub fn encode_values<'a>(datums: &[Datum<'a>], out: &mut Vec<u8>) {
             if datum.is_null() {
                 nulls |= 1 << i;
             } else {
-                put(datum, out);
+                put_value(datum, out);
             }
         }
         out[start] = nulls;
@@ -52,7 +53,7 @@ pub fn decode_values<'a>(types: &[ScalarType], bytes: &'a [u8], out: &mut Vec<Da
         let [mut nulls] = take(&mut at);
         // One extension a group checks the capacity once.
         out.extend(group.iter().map(|&ty| {
-            let datum = if nulls & 1 == 0 { get(ty, &mut at) } else { Datum::Null };
+            let datum = if nulls & 1 == 0 { take_value(ty, &mut at) } else { Datum::Null };
             nulls >>= 1;
             datum
         }));
@@ -77,9 +78,9 @@ pub fn decode_wanted<'a>(
             let mut datum = Datum::Null;
             if nulls & 1 == 0 {
                 if wanted {
-                    datum = get(ty, &mut at);
+                    datum = take_value(ty, &mut at);
                 } else {
-                    skip(ty, &mut at);
+                    skip_value(ty, &mut at);
                 }
             }
             out.push(datum);
@@ -100,10 +101,10 @@ pub fn decode_column<'a>(types: &[ScalarType], column: usize, bytes: &'a [u8]) -
         let null = nulls & 1 != 0;
         nulls >>= 1;
         if i == column {
-            return if null { Datum::Null } else { get(ty, &mut at) };
+            return if null { Datum::Null } else { take_value(ty, &mut at) };
         }
         if !null {
-            skip(ty, &mut at);
+            skip_value(ty, &mut at);
         }
     }
     Datum::Null
@@ -113,7 +114,7 @@ pub fn decode_column<'a>(types: &[ScalarType], column: usize, bytes: &'a [u8]) -
 #[inline(always)]
 pub fn decode_first<'a>(ty: ScalarType, bytes: &'a [u8]) -> Datum<'a> {
     let mut at = bytes;
-    get(ty, &mut at)
+    take_value(ty, &mut at)
 }
 
 /// How many of `bytes` the encoding of columns of these types takes.
@@ -123,7 +124,7 @@ pub fn encoded_len(types: &[ScalarType], bytes: &[u8]) -> usize {
         let [mut nulls] = take(&mut at);
         for &ty in group {
             if nulls & 1 == 0 {
-                skip(ty, &mut at);
+                skip_value(ty, &mut at);
             }
             nulls >>= 1;
         }
@@ -143,12 +144,14 @@ impl ScalarType {
             ScalarType::Interval | ScalarType::Uuid => Some(16),
             ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
+            ScalarType::Array(_) => None,
         }
     }
 }
 
+/// Appends the encoding of a datum that is not NULL; nothing for NULL.
 #[inline]
-fn put(datum: &Datum<'_>, out: &mut Vec<u8>) {
+pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
     match *datum {
         Datum::Null => {}
         Datum::Bool(v) => out.push(v.into()),
@@ -162,6 +165,7 @@ fn put(datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Numeric(NumericRef(v)) | Datum::Bytea(v) | Datum::Jsonb(JsonbRef(v)) => {
             put_bytes(v, out);
         }
+        Datum::Array(_, v) => put_bytes(v, out),
         Datum::Text(v) => put_bytes(v.as_bytes(), out),
         Datum::Interval(v) => {
             out.extend_from_slice(&v.months.to_le_bytes());
@@ -173,8 +177,9 @@ fn put(datum: &Datum<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Takes a datum of that type, not NULL, off the front.
 #[inline]
-fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
+pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
     match ty {
         ScalarType::Bool => {
             let [v] = take(at);
@@ -205,11 +210,13 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Uuid => Datum::Uuid(take(at)),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef(take_bytes(at))),
         ScalarType::Oid => Datum::Oid(u32::from_le_bytes(take(at))),
+        ScalarType::Array(element) => Datum::Array(element, take_bytes(at)),
     }
 }
 
+/// Takes a datum of that type, not NULL, off the front without reading it.
 #[inline]
-fn skip(ty: ScalarType, at: &mut &[u8]) {
+pub(super) fn skip_value(ty: ScalarType, at: &mut &[u8]) {
     let width = match ty.value_width() {
         Some(width) => width,
         None => take_length(at),

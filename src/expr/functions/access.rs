@@ -4,7 +4,7 @@
 //! invariant; NULL is one too, where a function is strict.
 
 use crate::repr::numeric::NumericRef;
-use crate::repr::{Datum, Interval};
+use crate::repr::{ArrayRef, Datum, Interval};
 
 macro_rules! accessors {
     ($($(#[$doc:meta])* $name:ident: $variant:ident -> $ty:ty;)*) => {
@@ -55,6 +55,16 @@ accessors! {
     jsonb: Jsonb -> crate::repr::jsonb::JsonbRef<'a>;
     /// The value of an oid.
     oid: Oid -> u32;
+}
+
+/// The value of an array.
+#[inline]
+#[track_caller]
+pub fn array(datum: Datum<'_>) -> ArrayRef<'_> {
+    match datum {
+        Datum::Array(element, bytes) => ArrayRef::new(element, bytes),
+        other => unexpected(other),
+    }
 }
 
 /// The value of an int2, int4, int8 or oid.

@@ -1,11 +1,14 @@
 //! Where the tables of conversions are listed, and the index over them.
+//!
+//! Arrays convert as their elements do, so that their conversions are made from the tables, each
+//! once.
 
 use std::sync::OnceLock;
 
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
-    datetime_casts, jsonb_casts, modifier_casts, number_casts, numeric_casts, string_casts,
-    text_casts,
+    array_casts, datetime_casts, jsonb_casts, modifier_casts, number_casts, numeric_casts,
+    string_casts, text_casts,
 };
 use crate::repr::ScalarType;
 
@@ -22,14 +25,19 @@ static TABLES: &[&[CastDef]] = &[
 
 const TYPES: usize = ScalarType::ALL.len();
 
-type Index = [[Option<&'static CastDef>; TYPES]; TYPES];
+type Index = Box<[[Option<&'static CastDef>; TYPES]; TYPES]>;
 
 fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
-        let mut index = [[None; TYPES]; TYPES];
-        for cast in all() {
-            index[cast.from as usize][cast.to as usize].get_or_insert(cast);
+        let mut index = Box::new([[None; TYPES]; TYPES]);
+        for cast in TABLES.iter().copied().flatten() {
+            index[cast.from.index()][cast.to.index()].get_or_insert(cast);
+        }
+        let find = |from: ScalarType, to: ScalarType| index[from.index()][to.index()];
+        for cast in array_casts::casts(find) {
+            let cast = &*Box::leak(Box::new(cast));
+            index[cast.from.index()][cast.to.index()] = Some(cast);
         }
         index
     })
@@ -37,10 +45,10 @@ fn index() -> &'static Index {
 
 /// Every conversion, for `pg_cast`.
 pub fn all() -> impl Iterator<Item = &'static CastDef> {
-    TABLES.iter().copied().flatten()
+    index().iter().flatten().copied().flatten()
 }
 
 /// The conversion between two types, if there is one.
 pub fn find(from: ScalarType, to: ScalarType) -> Option<&'static CastDef> {
-    index()[from as usize][to as usize]
+    index()[from.index()][to.index()]
 }

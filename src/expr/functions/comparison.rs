@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use crate::expr::error::EvalError;
 use crate::expr::func::{Func, FuncDef, OperatorDef};
 use crate::expr::functions::access::{float, integer};
+use crate::expr::functions::array_comparison;
 use crate::expr::functions::registry::{self, Family};
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
@@ -161,22 +162,23 @@ comparisons! {
         "uuid_le" 2955, "uuid_gt" 2958, "uuid_ge" 2957;
 }
 
-/// Where the functions without a name begin; the type's place in [`ScalarType::ALL`] is added.
-const DISTINCT: u32 = 90_100;
-const NOT_DISTINCT: u32 = 90_130;
-const GREATEST: u32 = 90_160;
-const LEAST: u32 = 90_190;
+/// Where the functions without a name begin; the type's place in [`ScalarType::ELEMENTS`]
+/// is added; those of arrays are in [`super::array_comparison`].
+pub(super) const DISTINCT: u32 = 90_100;
+pub(super) const NOT_DISTINCT: u32 = 90_130;
+pub(super) const GREATEST: u32 = 90_160;
+pub(super) const LEAST: u32 = 90_190;
 
 macro_rules! of_every_type {
     ($($ty:ident)*) => {
         const UNNAMED_FUNCTIONS: &[FuncDef] = &[$(
-            FuncDef::new(DISTINCT + $ty as u32, "IS DISTINCT FROM", &[$ty, $ty], Bool, |args, _| {
+            FuncDef::new(DISTINCT + $ty.index() as u32, "IS DISTINCT FROM", &[$ty, $ty], Bool, |args, _| {
                 Ok(Datum::Bool(args[0].compare_as($ty, &args[1]).is_ne()))
             })
             .lax()
             .total(),
             FuncDef::new(
-                NOT_DISTINCT + $ty as u32,
+                NOT_DISTINCT + $ty.index() as u32,
                 "IS NOT DISTINCT FROM",
                 &[$ty, $ty],
                 Bool,
@@ -184,14 +186,14 @@ macro_rules! of_every_type {
             )
             .lax()
             .total(),
-            FuncDef::new(GREATEST + $ty as u32, "GREATEST", &[], $ty, |args, _| {
+            FuncDef::new(GREATEST + $ty.index() as u32, "GREATEST", &[], $ty, |args, _| {
                 extreme($ty, args, Ordering::is_gt)
             })
             .variadic($ty)
             .lax()
             .nullable()
             .total(),
-            FuncDef::new(LEAST + $ty as u32, "LEAST", &[], $ty, |args, _| {
+            FuncDef::new(LEAST + $ty.index() as u32, "LEAST", &[], $ty, |args, _| {
                 extreme($ty, args, Ordering::is_lt)
             })
             .variadic($ty)
@@ -208,7 +210,11 @@ of_every_type! {
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.
-fn extreme<'a>(ty: ScalarType, args: &[Datum<'a>], beyond: fn(Ordering) -> bool) -> Answer<'a> {
+pub(super) fn extreme<'a>(
+    ty: ScalarType,
+    args: &[Datum<'a>],
+    beyond: fn(Ordering) -> bool,
+) -> Answer<'a> {
     let mut best = Datum::Null;
     for arg in args.iter().filter(|arg| !arg.is_null()) {
         if best.is_null() || beyond(arg.compare_as(ty, &best)) {
@@ -219,7 +225,11 @@ fn extreme<'a>(ty: ScalarType, args: &[Datum<'a>], beyond: fn(Ordering) -> bool)
 }
 
 fn unnamed(base: u32, ty: ScalarType) -> Func {
-    let oid = base + ty as u32;
+    if let Array(element) = ty {
+        let def = registry::polymorphic(array_comparison::UNNAMED + base);
+        return Func(def.expect("there is one of arrays").instance(element));
+    }
+    let oid = base + ty.index() as u32;
     Func(registry::by_oid(oid).expect("there is one of every type"))
 }
 

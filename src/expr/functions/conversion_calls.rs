@@ -18,7 +18,7 @@ fn convert<'a>(
     cx: &EvalContext<'a>,
 ) -> Result<Datum<'a>, EvalError> {
     let cast = Cast::find(from, to).expect("there is a conversion for each of these functions");
-    (cast.eval)(datum, -1, true, cx)
+    cast.compute(datum, -1, true, cx)
 }
 
 macro_rules! calls {

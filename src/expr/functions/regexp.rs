@@ -37,7 +37,11 @@ fn int4_or(args: &[Datum<'_>], place: usize, otherwise: i32) -> i32 {
 }
 
 /// The options at a place, among which `g` is none.
-fn flags_of(args: &[Datum<'_>], place: usize, function: &str) -> Result<Flags, EvalError> {
+pub(super) fn flags_of(
+    args: &[Datum<'_>],
+    place: usize,
+    function: &str,
+) -> Result<Flags, EvalError> {
     let flags = args.get(place).map_or(Ok(Flags::default()), |arg| Flags::parse(text(*arg)))?;
     if flags.global {
         let message = format!("{function}() does not support the \"global\" option");
@@ -47,7 +51,7 @@ fn flags_of(args: &[Datum<'_>], place: usize, function: &str) -> Result<Flags, E
 }
 
 /// Matches from the front; behind an empty one the search goes on a character later.
-struct Matches<'t> {
+pub(super) struct Matches<'t> {
     regex: Rc<Regex>,
     value: &'t str,
     /// None where the search is over.
@@ -55,7 +59,7 @@ struct Matches<'t> {
 }
 
 impl<'t> Matches<'t> {
-    fn new(regex: Rc<Regex>, value: &'t str, start: usize) -> Matches<'t> {
+    pub(super) fn new(regex: Rc<Regex>, value: &'t str, start: usize) -> Matches<'t> {
         let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
         Matches { regex, value, from: places.nth(start - 1) }
     }
@@ -71,7 +75,7 @@ impl<'t> Matches<'t> {
     }
 
     /// The next match.
-    fn next(&mut self) -> Option<Range<usize>> {
+    pub(super) fn next(&mut self) -> Option<Range<usize>> {
         let found = self.regex.find_at(self.value, self.from?);
         self.proceed(found.as_ref());
         found

@@ -5,10 +5,12 @@ use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
-    boolean, bytea, comparison, conversion_calls, datetime, datetime_arithmetic,
-    datetime_comparison, datetime_overlaps, degrees, encoding, float, formatting, integer, jsonb,
-    jsonb_build, like, math, numeric, quoting, regexp, slices, text, uuid,
+    array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
+    conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
+    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, like, math, numeric,
+    quoting, regexp, regexp_arrays, slices, text, uuid,
 };
+use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
 /// The functions and operators of one file.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct Family {
 
 /// All families; a new file adds its line here.
 static FAMILIES: &[&Family] = &[
+    &array_text::FAMILY,
     &boolean::FAMILY,
     &comparison::FAMILY,
     &comparison::UNNAMED,
@@ -34,6 +37,7 @@ static FAMILIES: &[&Family] = &[
     &quoting::FAMILY,
     &like::FAMILY,
     &regexp::FAMILY,
+    &regexp_arrays::FAMILY,
     &formatting::FAMILY,
     &jsonb::FAMILY,
     &jsonb_build::FAMILY,
@@ -45,6 +49,23 @@ static FAMILIES: &[&Family] = &[
     &datetime_arithmetic::FAMILY,
     &datetime_comparison::FAMILY,
     &datetime_overlaps::FAMILY,
+];
+
+/// The functions over arrays of any type.
+static POLYMORPHIC: &[&[PolyDef]] = &[
+    arrays::FUNCTIONS,
+    array_comparison::FUNCTIONS,
+    array_search::FUNCTIONS,
+    array_text::FUNCTIONS,
+    concatenation::FUNCTIONS,
+];
+
+/// The operators over arrays of any type.
+static POLYMORPHIC_OPERATORS: &[&[PolyOperator]] = &[
+    arrays::OPERATORS,
+    array_comparison::OPERATORS,
+    array_search::OPERATORS,
+    concatenation::OPERATORS,
 ];
 
 struct Index {
@@ -85,13 +106,46 @@ pub fn operators() -> impl Iterator<Item = &'static OperatorDef> {
     FAMILIES.iter().flat_map(|f| f.operators)
 }
 
+/// Every function over arrays of any type.
+fn polymorphic_functions() -> impl Iterator<Item = &'static PolyDef> {
+    POLYMORPHIC.iter().copied().flatten()
+}
+
+/// The function over arrays of any type that has an oid.
+pub fn polymorphic(oid: u32) -> Option<&'static PolyDef> {
+    polymorphic_functions().find(|def| def.oid == oid)
+}
+
+/// The functions over arrays of any type that have a name.
+pub(super) fn polymorphic_named(name: &str) -> impl Iterator<Item = &'static PolyDef> {
+    polymorphic_functions().filter(move |def| def.name == name)
+}
+
+/// The functions of the operators over arrays of any type that have a spelling.
+pub(super) fn polymorphic_spelled(symbol: &str) -> impl Iterator<Item = &'static PolyDef> {
+    let operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
+    operators.filter(move |o| o.symbol == symbol).filter_map(|o| polymorphic(o.func))
+}
+
+/// The spelling of the operator that a function over arrays is behind.
+pub(in crate::expr) fn polymorphic_symbol(oid: u32) -> Option<&'static str> {
+    let mut operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
+    operators.find(|o| o.func == oid).map(|o| o.symbol)
+}
+
 /// The function of that oid.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
+    if polymorphic::is_instance(oid) {
+        return polymorphic::by_oid(oid);
+    }
     index().by_oid.get(&oid).copied()
 }
 
 /// The operator that a function is behind, if any.
 pub fn operator_of(oid: u32) -> Option<&'static OperatorDef> {
+    if polymorphic::is_instance(oid) {
+        return polymorphic::operator_of(oid);
+    }
     index().operator_of.get(&oid).copied()
 }
 

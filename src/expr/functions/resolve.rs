@@ -7,14 +7,16 @@
 use crate::error::{Error, SqlState};
 use crate::expr::cast::Cast;
 use crate::expr::func::{Func, FuncDef};
+use crate::expr::functions::generic::{self, Unresolved};
 use crate::expr::functions::registry;
 use crate::expr::functions::types::{Category, category, is_coercible, is_preferred};
+use crate::expr::polymorphic::{PolyDef, Slot};
 use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
 /// PostgreSQL's operators between types that Weir has one of at most.
-const UNSUPPORTED_OPERATORS: [&str; 12] =
-    ["#>", "#>>", "#-", "?|", "?&", "@?", "@@", "&&", "<->", "&<", "&>", "-|-"];
+const UNSUPPORTED_OPERATORS: [&str; 11] =
+    ["#>", "#>>", "#-", "?|", "?&", "@?", "@@", "<->", "&<", "&>", "-|-"];
 
 /// The type of an argument, where it has one yet.
 type Untyped = Option<ScalarType>;
@@ -50,15 +52,22 @@ pub enum ResolveError {
     Ambiguous,
     /// PostgreSQL has it, Weir does not.
     Unsupported,
+    /// Nothing says what a polymorphic type stands for.
+    Undetermined,
+    /// The answer would be an array of arrays.
+    NoArrayOf(ScalarType),
 }
 
 /// Finds the function of a name that fits arguments best.
 pub fn resolve_function(name: &str, args: &[Untyped]) -> Result<Resolved, ResolveError> {
     let named = registry::named(name);
-    if named.is_empty() && registry::is_postgresqls(name) {
+    let polymorphic: Vec<_> = registry::polymorphic_named(name).map(Source::Polymorphic).collect();
+    if named.is_empty() && polymorphic.is_empty() && registry::is_postgresqls(name) {
         return Err(ResolveError::Unsupported);
     }
-    choose(named.iter().filter_map(|f| Candidate::new(f, args.len())).collect(), args, None)
+    let plain = named.iter().map(|func| Source::Plain(func));
+    let candidates = plain.chain(polymorphic).filter_map(|f| Candidate::new(f, args.len()));
+    choose(candidates.collect(), args, None)
 }
 
 /// The type that a call converts to, if it is `type(argument)`, as `text(42)` is: what a name
@@ -82,6 +91,8 @@ pub fn resolve_operator(
         .iter()
         .filter(|o| o.left.is_some() == left.is_some())
         .filter_map(|o| registry::by_oid(o.func))
+        .map(Source::Plain)
+        .chain(registry::polymorphic_spelled(symbol).map(Source::Polymorphic))
         .filter_map(|f| Candidate::new(f, 1 + usize::from(left.is_some())))
         .collect();
     let Some(left) = left else { return choose(candidates, &[right], None) };
@@ -90,65 +101,98 @@ pub fn resolve_operator(
     if candidates.is_empty() && UNSUPPORTED_OPERATORS.contains(&symbol) {
         return Err(ResolveError::Unsupported);
     }
-    let found = choose(candidates, &[left, right], Some(&same));
-    match found {
-        Err(ResolveError::NotFound) if symbol == "||" => concatenate_any(left, right),
-        found => found,
-    }
+    choose(candidates, &[left, right], Some(&same))
 }
 
-/// Text beside a value of any other type: the value's text form (`textanycat`).
-fn concatenate_any(left: Untyped, right: Untyped) -> Result<Resolved, ResolveError> {
-    let is_text = |ty: Untyped| ty.is_none_or(|ty| category(ty) == Category::String);
-    if !is_text(left) && !is_text(right) {
-        return Err(ResolveError::NotFound);
-    }
-    let text = Some(ScalarType::Text);
-    let mut found = resolve_operator("||", Some(text), text)?;
-    found.casts = [left, right].map(|ty| conversion(ty, ScalarType::Text)).into();
-    Ok(found)
+/// What a candidate is.
+#[derive(Clone, Copy)]
+enum Source {
+    Plain(&'static FuncDef),
+    Polymorphic(&'static PolyDef),
 }
 
 /// A function with the types of as many arguments as there are.
 #[derive(Clone)]
 struct Candidate {
-    func: &'static FuncDef,
-    types: Vec<ScalarType>,
+    source: Source,
+    slots: Vec<Slot>,
 }
 
 impl Candidate {
-    fn new(func: &'static FuncDef, count: usize) -> Option<Candidate> {
-        let fits = match func.variadic {
-            None => func.args.len() == count,
-            Some(_) => func.args.len() < count,
+    fn new(source: Source, count: usize) -> Option<Candidate> {
+        let (declared, is_variadic) = match source {
+            Source::Plain(func) => (func.args.len(), func.variadic.is_some()),
+            Source::Polymorphic(def) => (def.args.len(), def.variadic.is_some()),
         };
-        let types = (0..count).map(|i| func.arg_type(i)).collect::<Option<Vec<_>>>();
-        types.filter(|_| fits).map(|types| Candidate { func, types })
+        let slot = |i| match source {
+            Source::Plain(func) => func.arg_type(i).map(Slot::Is),
+            Source::Polymorphic(def) => def.args.get(i).copied().or(def.variadic),
+        };
+        let fits = if is_variadic { declared < count } else { declared == count };
+        let slots = (0..count).map(slot).collect::<Option<Vec<_>>>();
+        slots.filter(|_| fits).map(|slots| Candidate { source, slots })
+    }
+
+    fn takes_any(&self, slot: usize) -> bool {
+        matches!(self.source, Source::Plain(func) if func.takes_any(slot))
     }
 
     fn accepts(&self, args: &[Untyped]) -> bool {
-        args.iter()
-            .zip(&self.types)
-            .enumerate()
-            .all(|(i, (arg, ty))| is_coercible(*arg, *ty) || self.func.takes_any(i))
+        let each = args.iter().zip(&self.slots).enumerate().all(|(i, (arg, slot))| match slot {
+            Slot::Is(ty) => is_coercible(*arg, *ty) || self.takes_any(i),
+            _ => true,
+        });
+        let is_consistent = || match self.source {
+            Source::Plain(_) => true,
+            Source::Polymorphic(_) => {
+                generic::element(&self.slots, args) != Err(Unresolved::Inconsistent)
+            }
+        };
+        each && is_consistent()
     }
 
     fn count(&self, args: &[Untyped], good: impl Fn(ScalarType, ScalarType) -> bool) -> usize {
-        let slots = args.iter().zip(&self.types).enumerate();
-        let known = slots
-            .filter(|(i, _)| !self.func.takes_any(*i))
-            .filter_map(|(_, (arg, ty))| arg.map(|a| (a, *ty)));
+        let slots = args.iter().zip(&self.slots).enumerate();
+        let known = slots.filter(|(i, _)| !self.takes_any(*i)).filter_map(|(_, pair)| match pair {
+            (Some(arg), Slot::Is(ty)) => Some((*arg, *ty)),
+            _ => None,
+        });
         known.filter(|(arg, ty)| good(*arg, *ty)).count()
     }
 
-    fn resolve(&self, args: &[Untyped]) -> Resolved {
-        let mut types = self.types.clone();
-        for (i, arg) in args.iter().enumerate().filter(|(i, _)| self.func.takes_any(*i)) {
+    fn resolve(&self, args: &[Untyped]) -> Result<Resolved, ResolveError> {
+        let (func, mut types) = match self.source {
+            Source::Plain(func) => {
+                (func, (0..args.len()).map_while(|i| func.arg_type(i)).collect())
+            }
+            Source::Polymorphic(def) => {
+                let element = generic::element(&self.slots, args).map_err(|e| match e {
+                    Unresolved::Inconsistent => ResolveError::NotFound,
+                    Unresolved::Unknown => ResolveError::Undetermined,
+                    Unresolved::NoArrayOf(ty) => ResolveError::NoArrayOf(ty),
+                })?;
+                let types: Vec<_> = self.slots.iter().map(|slot| slot.with(element)).collect();
+                (def.instance(element), types)
+            }
+        };
+        for (i, arg) in args.iter().enumerate().filter(|(i, _)| self.takes_any(*i)) {
             types[i] = arg.unwrap_or(types[i]);
         }
         let casts = args.iter().zip(&types).map(|(arg, ty)| conversion(*arg, *ty)).collect();
-        Resolved { func: Func(self.func), types, casts }
+        Ok(Resolved { func: Func(func), types, casts })
     }
+}
+
+/// The category of what an argument is declared as; none for the polymorphic types.
+fn slot_category(slot: Slot) -> Option<Category> {
+    match slot {
+        Slot::Is(ty) => Some(category(ty)),
+        _ => None,
+    }
+}
+
+fn slot_is_preferred(slot: Slot) -> bool {
+    matches!(slot, Slot::Is(ty) if is_preferred(ty))
 }
 
 fn conversion(from: Untyped, to: ScalarType) -> Option<Cast> {
@@ -162,15 +206,17 @@ fn choose(
     exact: Option<&[Untyped]>,
 ) -> Result<Resolved, ResolveError> {
     let exact = exact.unwrap_or(args);
-    let is_exact = |c: &&Candidate| c.types.iter().map(|ty| Some(*ty)).eq(exact.iter().copied());
+    let is_exact = |c: &&Candidate| {
+        c.slots.iter().zip(exact).all(|(slot, ty)| ty.is_some_and(|ty| *slot == Slot::Is(ty)))
+    };
     if let Some(candidate) = candidates.iter().find(is_exact) {
-        return Ok(candidate.resolve(args));
+        return candidate.resolve(args);
     }
     let mut fitting: Vec<_> = candidates.into_iter().filter(|c| c.accepts(args)).collect();
     match fitting.len() {
         0 => Err(ResolveError::NotFound),
-        1 => Ok(fitting.remove(0).resolve(args)),
-        _ => select(fitting, args).map(|c| c.resolve(args)).ok_or(ResolveError::Ambiguous),
+        1 => fitting.remove(0).resolve(args),
+        _ => select(fitting, args).ok_or(ResolveError::Ambiguous)?.resolve(args),
     }
 }
 
@@ -206,21 +252,28 @@ fn keep_best(candidates: Vec<Candidate>, score: impl Fn(&Candidate) -> usize) ->
 fn keep_likely(candidates: Vec<Candidate>, args: &[Untyped]) -> Vec<Candidate> {
     let mut likely = Vec::new();
     for slot in (0..args.len()).filter(|i| args[*i].is_none()) {
-        let mut types = candidates.iter().map(|c| c.types[slot]);
-        let first = types.clone().next().map(category);
+        let mut slots = candidates.iter().map(|c| c.slots[slot]);
+        let first = slots.clone().next().map(slot_category);
         let chosen = match first {
-            _ if types.any(|ty| category(ty) == Category::String) => Category::String,
-            Some(first) if candidates.iter().all(|c| category(c.types[slot]) == first) => first,
+            _ if slots.any(|slot| slot_category(slot) == Some(Category::String)) => {
+                Some(Category::String)
+            }
+            Some(first) if candidates.iter().all(|c| slot_category(c.slots[slot]) == first) => {
+                first
+            }
             _ => return candidates,
         };
-        let mut of_category = candidates.iter().map(|c| c.types[slot]);
-        let preferred = of_category.any(|ty| category(ty) == chosen && is_preferred(ty));
+        let mut of_category = candidates.iter().map(|c| c.slots[slot]);
+        let preferred =
+            of_category.any(|slot| slot_category(slot) == chosen && slot_is_preferred(slot));
         likely.push((slot, chosen, preferred));
     }
     let fits = |c: &Candidate| {
         likely.iter().all(|(slot, chosen, preferred)| {
-            let ty = c.types[*slot];
-            !c.func.takes_any(*slot) && category(ty) == *chosen && (!preferred || is_preferred(ty))
+            let of = c.slots[*slot];
+            !c.takes_any(*slot)
+                && slot_category(of) == *chosen
+                && (!preferred || slot_is_preferred(of))
         })
     };
     let kept: Vec<_> = candidates.iter().filter(|c| fits(c)).cloned().collect();
@@ -239,6 +292,20 @@ fn keep_uniform(candidates: Vec<Candidate>, args: &[Untyped]) -> Vec<Candidate> 
 }
 
 impl ResolveError {
+    /// What is said of polymorphic types in any call.
+    fn of_polymorphic(self) -> Error {
+        match self {
+            ResolveError::NoArrayOf(ty) => Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("could not find array type for data type {}", ty.display_name()),
+            ),
+            _ => Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                "could not determine polymorphic type because input has type unknown",
+            ),
+        }
+    }
+
     /// What a client is told about a function.
     pub fn of_function(self, name: &str, args: &[Untyped]) -> Error {
         let call = format!("{name}({})", type_names(args).join(", "));
@@ -261,6 +328,7 @@ impl ResolveError {
                 format!("function {call}"),
                 "weir_catalog and pg_catalog.pg_proc list the functions that there are.",
             ),
+            other => other.of_polymorphic(),
         }
     }
 
@@ -298,6 +366,7 @@ impl ResolveError {
                 format!("operator {call}"),
                 "pg_catalog.pg_operator lists the operators that there are.",
             ),
+            other => other.of_polymorphic(),
         }
     }
 }

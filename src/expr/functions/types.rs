@@ -8,6 +8,7 @@ use crate::repr::ScalarType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Each variant is PostgreSQL's category of that name.
 pub enum Category {
+    Array,
     Boolean,
     DateTime,
     Numeric,
@@ -20,6 +21,7 @@ impl Category {
     /// The letter in `pg_type`.
     pub const fn letter(self) -> char {
         match self {
+            Category::Array => 'A',
             Category::Boolean => 'B',
             Category::DateTime => 'D',
             Category::Numeric => 'N',
@@ -40,6 +42,7 @@ pub const fn category(ty: ScalarType) -> Category {
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,
         Bytea | Uuid | Jsonb => Category::UserDefined,
+        Array(_) => Category::Array,
     }
 }
 

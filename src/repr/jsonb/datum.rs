@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::{DateOrder, DateOutput, DateStyle, FormatSettings};
 use crate::repr::text::format_text;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, ScalarType};
 
 impl JsonbBuilder {
     /// Puts a value of type `ty`: numbers that are finite as numbers, jsonb as it is, dates in
@@ -39,7 +39,32 @@ impl JsonbBuilder {
             Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
                 self.string(&iso(datum, ty, settings));
             }
+            Datum::Array(element, v) => self.elements(&ArrayRef::new(element, v), settings)?,
             _ => self.string(&text(datum, ty, settings)),
+        }
+        Ok(())
+    }
+
+    /// An array, each dimension as arrays in an array.
+    fn elements(&mut self, array: &ArrayRef<'_>, settings: &FormatSettings) -> Result<()> {
+        let lengths = array.dims.lengths();
+        let ty = array.element.scalar();
+        if lengths.is_empty() {
+            self.begin_array();
+            self.end();
+        }
+        for (place, datum) in array.iter().enumerate() {
+            // The dimensions that begin with this element, and those that end with it.
+            let spans = |place: usize| {
+                let spans = lengths.iter().rev().scan(1, |span, length| {
+                    *span *= *length as usize;
+                    Some(*span)
+                });
+                spans.filter(|span| place.is_multiple_of(*span)).count()
+            };
+            (0..spans(place)).for_each(|_| self.begin_array());
+            self.datum(&datum, ty, settings)?;
+            (0..spans(place + 1)).for_each(|_| self.end());
         }
         Ok(())
     }

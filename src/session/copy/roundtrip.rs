@@ -41,6 +41,27 @@ const PIECES: &[&str] = &[
     "\n\\.\n",
 ];
 
+/// An array's text form with every element quoted, of one or of two dimensions.
+fn array_of(ty: ScalarType, random: &mut StdRng) -> String {
+    let mut row = |count: usize| {
+        let items: Vec<_> = (0..count)
+            .map(|_| match random.random_bool(0.2) {
+                true => "NULL".to_owned(),
+                false => {
+                    let text = text_of(ty, random);
+                    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+                }
+            })
+            .collect();
+        format!("{{{}}}", items.join(","))
+    };
+    match row(1).len() % 3 {
+        0 => row(0),
+        1 => row(3),
+        _ => format!("[0:1][5:6]={{{},{}}}", row(2), row(2)),
+    }
+}
+
 fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
     let samples: &[&str] = match ty {
         ScalarType::Bool => &["t", "f"],
@@ -59,6 +80,7 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Jsonb => &["null", "{\"a\\n\": [1.0, \"\\\\\"], \"\": {}}", "\"\\t,\\\"\""],
         ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
         ScalarType::Oid => &["0", "4294967295"],
+        ScalarType::Array(element) => return array_of(element.scalar(), random),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
             let count = random.random_range(0..5);
             return (0..count).map(|_| *PIECES.choose(random).unwrap()).collect();

@@ -209,6 +209,11 @@ impl Binder<'_, '_> {
         Ok(self.try_cast(bound, ty, CastContext::Implicit)?.ok())
     }
 
+    /// A value as an assignment converts it, none where it does not.
+    pub fn assignable(&mut self, bound: Bound, ty: ColumnType) -> Result<Option<Typed>> {
+        Ok(self.try_cast(bound, ty, CastContext::Assignment)?.ok())
+    }
+
     /// A condition. Errors: 42804 in PostgreSQL's words for `clause`.
     pub fn condition(
         &mut self,

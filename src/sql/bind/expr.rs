@@ -7,8 +7,9 @@ use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
-use crate::repr::ColumnType;
+use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::aggregate::Calls;
+use crate::sql::bind::array;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::name;
@@ -125,6 +126,7 @@ impl Binder<'_, '_> {
                 | UnaryOp { expr, .. }
                 | Cast { expr, .. } => expr,
                 AtTimeZone { timestamp, .. } => timestamp,
+                CompoundFieldAccess { root, .. } => root,
                 Case { case_token, .. } => return self.position(case_token.0.span),
                 Function(function) => return self.position(function.name.span()),
                 other => return self.position(other.span()),
@@ -182,13 +184,13 @@ impl Binder<'_, '_> {
             Exists { subquery, negated } => self.exists(expr, subquery, *negated, cx),
             Subquery(query) => self.scalar_subquery(expr, query, cx),
             Between { expr: e, negated, low, high } => self.between(e, *negated, low, high, cx),
-            Like { negated, any: false, expr: e, pattern, escape_char } => {
+            Like { negated, any, expr: e, pattern, escape_char } => {
                 let symbol = if *negated { "!~~" } else { "~~" };
-                self.like(e, symbol, pattern, escape_char.as_deref(), cx)
+                self.like(e, symbol, *any, pattern, escape_char.as_deref(), cx)
             }
-            ILike { negated, any: false, expr: e, pattern, escape_char } => {
+            ILike { negated, any, expr: e, pattern, escape_char } => {
                 let symbol = if *negated { "!~~*" } else { "~~*" };
-                self.like(e, symbol, pattern, escape_char.as_deref(), cx)
+                self.like(e, symbol, *any, pattern, escape_char.as_deref(), cx)
             }
             Like { negated, any: true, expr: e, pattern, escape_char: None } => {
                 let symbol = if *negated { "!~~" } else { "~~" };
@@ -202,10 +204,17 @@ impl Binder<'_, '_> {
                 self.similar(e, *negated, pattern, escape_char.as_deref(), cx)
             }
             AnyOp { left, compare_op, right, .. } => {
+<<<<<<< HEAD
                 self.any_of(expr, left, compare_op, right, false, cx)
             }
             AllOp { left, compare_op, right } => {
                 self.any_of(expr, left, compare_op, right, true, cx)
+=======
+                self.any_of(left, &operator::symbol(compare_op), right, false, cx)
+            }
+            AllOp { left, compare_op, right } => {
+                self.any_of(left, &operator::symbol(compare_op), right, true, cx)
+>>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
             }
             Cast { kind, expr: e, data_type, format: None } => {
                 self.cast(kind, e, data_type, expr, cx)
@@ -232,6 +241,8 @@ impl Binder<'_, '_> {
             }
             Collate { expr: e, collation } => self.collate(e, collation, cx),
             Function(function) => self.function_call(function, cx),
+            Array(array) => self.array(array, None, self.expr_position(expr), cx).map(Bound::from),
+            CompoundFieldAccess { root, access_chain } => self.field_access(root, access_chain, cx),
             Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), expr, cx)
             }
@@ -330,6 +341,10 @@ impl Binder<'_, '_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in a cast").at(position));
         }
         let ty = types::column_type(data_type).map_err(|e| e.at(position))?;
+        // An array that is written out gets its elements' type from the conversion.
+        if let (ScalarType::Array(_), Some(array)) = (ty.scalar, array::literal(inner)) {
+            return self.array(array, Some(ty), position, cx).map(Bound::from);
+        }
         let bound = self.expr(inner, cx)?;
         self.convert(bound, ty, position).map(Bound::from)
     }
@@ -375,9 +390,6 @@ fn unsupported(expr: &ast::Expr) -> Error {
     match expr {
         In { .. } => Error::unsupported("IN with this operand", "Write (SELECT …) or a list."),
         Tuple(_) => Error::unsupported("a row as a value", "Compare the columns one by one."),
-        Array(_) | CompoundFieldAccess { .. } => {
-            Error::unsupported("an array", "Use jsonb, or a table with one row an element.")
-        }
         other => {
             let mut text = other.to_string();
             if text.chars().count() > 40 {

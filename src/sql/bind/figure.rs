@@ -46,6 +46,13 @@ fn figure(expr: &Expr) -> Option<(String, bool)> {
         Expr::AtTimeZone { .. } => named("timezone"),
         Expr::Exists { .. } => named("exists"),
         Expr::Array(_) => named("array"),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                ast::AccessExpr::Dot(Expr::Identifier(field)) => Some(name::ident(field)),
+                _ => None,
+            });
+            field.map(|field| (field, true)).or_else(|| figure(root))
+        }
         Expr::Tuple(_) => named("row"),
         _ => None,
     }
@@ -53,5 +60,6 @@ fn figure(expr: &Expr) -> Option<(String, bool)> {
 
 /// The last part of a type's name in `pg_type`.
 fn type_name(ty: &DataType) -> Option<String> {
-    types::column_type(ty).ok().map(|ty| ty.scalar.name().to_owned())
+    let scalar = types::column_type(ty).ok()?.scalar;
+    Some(scalar.element().unwrap_or(scalar).name().to_owned())
 }

@@ -6,6 +6,7 @@ use sqlparser::ast::{BinaryOperator, UnaryOperator};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
+use crate::sql::bind::array;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
@@ -342,6 +343,7 @@ impl Binder<'_, '_> {
         Ok(if negated { not(found) } else { found }.into())
     }
 
+<<<<<<< HEAD
     /// `op ANY (ARRAY[…])` and `op ALL (ARRAY[…])`.
     pub fn any_of(
         &mut self,
@@ -377,6 +379,8 @@ impl Binder<'_, '_> {
         Ok(if every { all(parts) } else { any(parts) }.into())
     }
 
+=======
+>>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
     /// `BETWEEN low AND high`.
     pub fn between(
         &mut self,
@@ -396,6 +400,7 @@ impl Binder<'_, '_> {
         Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) }.into())
     }
 
+<<<<<<< HEAD
     /// `LIKE ANY` and `ILIKE ANY`.
     pub fn like_any(
         &mut self,
@@ -410,14 +415,24 @@ impl Binder<'_, '_> {
     }
 
     /// `LIKE` and `ILIKE`.
+=======
+    /// `LIKE` and `ILIKE`, with one pattern or with `ANY` or `ALL` of several.
+>>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
     pub fn like(
         &mut self,
         operand: &ast::Expr,
         symbol: &str,
+        any: bool,
         pattern: &ast::Expr,
         escape: Option<&ast::Expr>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
+        if let (None, Some(every)) = (escape, array::quantified_by_all(pattern)) {
+            return self.any_of(operand, symbol, every, true, cx);
+        }
+        if any {
+            return self.any_of(operand, symbol, pattern, false, cx);
+        }
         let position = self.expr_position(operand);
         let operand = self.expr(operand, cx)?;
         let mut pattern = self.expr(pattern, cx)?;
@@ -450,7 +465,7 @@ impl Binder<'_, '_> {
 }
 
 /// How an operator is spelled in `pg_operator`.
-fn symbol(op: &BinaryOperator) -> String {
+pub fn symbol(op: &BinaryOperator) -> String {
     match op {
         BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
         other => other.to_string(),

@@ -1,7 +1,8 @@
 //! Names of types.
 
 use sqlparser::ast::{
-    CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo, TypeModifier,
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo,
+    TypeModifier,
 };
 
 use crate::error::{Error, Result, SqlState};
@@ -55,6 +56,12 @@ pub fn column_type(ty: &DataType) -> Result<ColumnType> {
                 [schema, name] if schema == "pg_catalog" => named(name, modifiers, ty),
                 _ => Err(no_such_type(&object.to_string())),
             }
+        }
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(inner, _) | ArrayElemTypeDef::Qualified(inner, _),
+        ) => {
+            let inner = column_type(inner)?;
+            Ok(ColumnType { scalar: inner.scalar.array().unwrap_or(inner.scalar), ..inner })
         }
         other => Err(unsupported(other)),
     }
@@ -115,7 +122,7 @@ fn unsupported(ty: &DataType) -> Error {
     Error::unsupported(
         format!("type {}", ty.to_string().to_ascii_lowercase()),
         "Use one of bool, int2, int4, int8, float4, float8, numeric, text, varchar, char, bytea, \
-         date, time, timestamp, timestamptz, interval, uuid, jsonb.",
+         date, time, timestamp, timestamptz, interval, uuid, jsonb, and arrays of these.",
     )
 }
 

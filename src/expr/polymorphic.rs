@@ -1,0 +1,304 @@
+//! Polymorphic functions: those of arrays of any type.
+//!
+//! A [`PolyDef`] is declared over [`Slot`]s, some of which stand for one element type, or for
+//! arrays of it, that a call decides. Once it is decided there is an *instance*: an ordinary
+//! [`FuncDef`] with those types, made once and kept, whose oid is the declaration's with the
+//! element type in higher bits. So nothing behind resolution knows of polymorphism, and an
+//! instance travels by its oid as every function does.
+//!
+//! `x op ANY (array)` and `x op ALL (array)` are instances too: of the operator's function, with
+//! the quantifier in the highest bits.
+
+use std::collections::HashMap;
+use std::sync::{OnceLock, RwLock};
+
+use crate::expr::error::EvalError;
+use crate::expr::func::{Eval, EvalContext, FuncDef, OperatorDef, Volatility};
+use crate::expr::functions::registry;
+use crate::repr::ScalarType;
+use crate::repr::{ArrayRef, Datum, Element};
+
+/// Computes a function of arrays; the element type is told, since NULLs do not say it.
+pub type ElementFn = for<'a> fn(
+    element: Element,
+    args: &[Datum<'a>],
+    cx: &EvalContext<'a>,
+) -> Result<Datum<'a>, EvalError>;
+
+/// The declared type of an argument or a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Always the same type.
+    Is(ScalarType),
+    /// `anyelement`.
+    AnyElement,
+    /// `anyarray`.
+    AnyArray,
+    /// `anynonarray`.
+    AnyNonArray,
+    /// `anycompatible`.
+    AnyCompatible,
+    /// `anycompatiblearray`.
+    AnyCompatibleArray,
+}
+
+impl Slot {
+    /// The type, once the element type is decided.
+    pub fn with(self, element: Element) -> ScalarType {
+        match self {
+            Slot::Is(ty) => ty,
+            Slot::AnyElement | Slot::AnyNonArray | Slot::AnyCompatible => element.scalar(),
+            Slot::AnyArray | Slot::AnyCompatibleArray => ScalarType::Array(element),
+        }
+    }
+
+    /// Whether a call decides the type.
+    pub fn is_polymorphic(self) -> bool {
+        !matches!(self, Slot::Is(_))
+    }
+
+    /// Whether it stands for an array.
+    pub fn is_array(self) -> bool {
+        matches!(self, Slot::AnyArray | Slot::AnyCompatibleArray)
+    }
+
+    /// Whether it is of the family whose actual types need only have a common one.
+    pub fn is_compatible(self) -> bool {
+        matches!(self, Slot::AnyCompatible | Slot::AnyCompatibleArray)
+    }
+}
+
+/// A polymorphic function, as `pg_proc` has it.
+#[derive(Debug)]
+pub struct PolyDef {
+    /// PostgreSQL's `pg_proc.oid`, where it has one; ours count from 91,000.
+    pub oid: u32,
+    /// The name.
+    pub name: &'static str,
+    /// The types of the arguments.
+    pub args: &'static [Slot],
+    /// The type of further arguments, as many as there are.
+    pub variadic: Option<Slot>,
+    /// The type of the result.
+    pub ret: Slot,
+    /// As [`FuncDef::strict`].
+    pub strict: bool,
+    /// As [`FuncDef::nullable`].
+    pub nullable: bool,
+    /// As [`FuncDef::fallible`].
+    pub fallible: bool,
+    /// As [`FuncDef::volatility`].
+    pub volatility: Volatility,
+    /// The computation.
+    pub eval: ElementFn,
+}
+
+impl PolyDef {
+    /// A strict, immutable function that can fail but never answers NULL by itself.
+    pub const fn new(
+        oid: u32,
+        name: &'static str,
+        args: &'static [Slot],
+        ret: Slot,
+        eval: ElementFn,
+    ) -> PolyDef {
+        PolyDef {
+            oid,
+            name,
+            args,
+            variadic: None,
+            ret,
+            strict: true,
+            nullable: false,
+            fallible: true,
+            volatility: Volatility::Immutable,
+            eval,
+        }
+    }
+
+    /// The same, but it never fails.
+    pub const fn total(self) -> PolyDef {
+        PolyDef { fallible: false, ..self }
+    }
+
+    /// The same, but it can answer NULL where no argument is NULL.
+    pub const fn nullable(self) -> PolyDef {
+        PolyDef { nullable: true, ..self }
+    }
+
+    /// The same, but it is called with NULLs too.
+    pub const fn lax(self) -> PolyDef {
+        PolyDef { strict: false, ..self }
+    }
+
+    /// The same, but it depends on the session's settings.
+    pub const fn stable(self) -> PolyDef {
+        PolyDef { volatility: Volatility::Stable, ..self }
+    }
+
+    /// The same, with any number of further arguments of a type.
+    pub const fn variadic(self, slot: Slot) -> PolyDef {
+        PolyDef { variadic: Some(slot), ..self }
+    }
+
+    /// The function for one element type.
+    pub fn instance(&self, element: Element) -> &'static FuncDef {
+        by_oid(self.oid | (element.index() as u32 + 1) << ELEMENT_SHIFT)
+            .expect("every polymorphic function has an instance of every element type")
+    }
+
+    fn make(&self, oid: u32, element: Element) -> FuncDef {
+        let args: Vec<_> = self.args.iter().map(|slot| slot.with(element)).collect();
+        FuncDef {
+            oid,
+            name: self.name,
+            args: args.leak(),
+            variadic: self.variadic.map(|slot| slot.with(element)),
+            any: false,
+            ret: self.ret.with(element),
+            strict: self.strict,
+            nullable: self.nullable,
+            fallible: self.fallible,
+            volatility: self.volatility,
+            eval: Eval::Element(self.eval, element),
+        }
+    }
+}
+
+/// An operator whose function is polymorphic.
+#[derive(Debug)]
+pub struct PolyOperator {
+    /// How it is written.
+    pub symbol: &'static str,
+    /// The oid of its function.
+    pub func: u32,
+}
+
+/// Where the element type stands in an instance's oid, one more than its place; 0 is none.
+const ELEMENT_SHIFT: u32 = 20;
+const ELEMENT_MASK: u32 = 0xff << ELEMENT_SHIFT;
+/// The bit of `ANY` in an instance's oid.
+const ANY: u32 = 1 << 30;
+/// The bit of `ALL`.
+const ALL: u32 = 1 << 31;
+
+/// Whether an oid is an instance's.
+pub(super) fn is_instance(oid: u32) -> bool {
+    oid >> ELEMENT_SHIFT != 0
+}
+
+/// `x op ANY (array)`, or `ALL` where `every`; none for an operator over arrays of arrays.
+pub fn quantified(op: &FuncDef, every: bool) -> Option<&'static FuncDef> {
+    by_oid(op.oid | if every { ALL } else { ANY })
+}
+
+#[derive(Default)]
+struct Instances {
+    funcs: HashMap<u32, &'static FuncDef>,
+    operators: HashMap<u32, Option<&'static OperatorDef>>,
+}
+
+fn instances() -> &'static RwLock<Instances> {
+    static INSTANCES: OnceLock<RwLock<Instances>> = OnceLock::new();
+    INSTANCES.get_or_init(RwLock::default)
+}
+
+/// The instance of an oid. Each is made once and never freed: there are as many as the tables and
+/// the element types allow.
+pub(super) fn by_oid(oid: u32) -> Option<&'static FuncDef> {
+    const UNPOISONED: &str = "nothing panics while it holds the instances";
+    if let Some(func) = instances().read().expect(UNPOISONED).funcs.get(&oid) {
+        return Some(func);
+    }
+    let made = make(oid)?;
+    let mut instances = instances().write().expect(UNPOISONED);
+    Some(instances.funcs.entry(oid).or_insert_with(|| Box::leak(Box::new(made))))
+}
+
+fn make(oid: u32) -> Option<FuncDef> {
+    if oid & (ANY | ALL) != 0 {
+        let op = registry::by_oid(oid & !(ANY | ALL))?;
+        return make_quantified(oid, op, oid & ALL != 0);
+    }
+    let place = (oid & ELEMENT_MASK) >> ELEMENT_SHIFT;
+    let place = usize::try_from(place).ok()?.checked_sub(1)?;
+    if place >= ScalarType::ELEMENT_COUNT {
+        return None;
+    }
+    let def = registry::polymorphic(oid & !ELEMENT_MASK)?;
+    Some(def.make(oid, Element::at(place)))
+}
+
+fn make_quantified(oid: u32, op: &'static FuncDef, every: bool) -> Option<FuncDef> {
+    let [left, right] = *op.args else { return None };
+    let symbol = operator_symbol(op.oid)?;
+    let args = vec![left, right.array()?];
+    Some(FuncDef {
+        oid,
+        name: format!("{symbol} {}", if every { "ALL" } else { "ANY" }).leak(),
+        args: args.leak(),
+        variadic: None,
+        any: false,
+        ret: ScalarType::Bool,
+        strict: false,
+        nullable: true,
+        fallible: op.fallible,
+        volatility: op.volatility,
+        eval: Eval::Quantified(op, every),
+    })
+}
+
+fn operator_symbol(oid: u32) -> Option<&'static str> {
+    registry::operator_of(oid).map(|operator| operator.symbol)
+}
+
+/// The operator that an instance is behind, if any.
+pub(super) fn operator_of(oid: u32) -> Option<&'static OperatorDef> {
+    const UNPOISONED: &str = "nothing panics while it holds the instances";
+    if oid & (ANY | ALL) != 0 {
+        return None;
+    }
+    if let Some(operator) = instances().read().expect(UNPOISONED).operators.get(&oid) {
+        return *operator;
+    }
+    let made = registry::polymorphic_symbol(oid & !ELEMENT_MASK)
+        .zip(by_oid(oid))
+        .and_then(|(symbol, func)| match *func.args {
+            [left, right] => Some(OperatorDef::infix(left, symbol, right, oid)),
+            _ => None,
+        })
+        .map(|operator| &*Box::leak(Box::new(operator)));
+    instances().write().expect(UNPOISONED).operators.insert(oid, made);
+    made
+}
+
+/// `x op ANY (array)`: PostgreSQL's `ExecEvalScalarArrayOp`. NULL is what is not known: the array,
+/// or whether an element decides where the others do not.
+pub(super) fn quantify<'a>(
+    op: &FuncDef,
+    every: bool,
+    args: &[Datum<'a>],
+    cx: &EvalContext<'a>,
+) -> Result<Datum<'a>, EvalError> {
+    let Datum::Array(element, bytes) = args[1] else { return Ok(Datum::Null) };
+    let array = ArrayRef::new(element, bytes);
+    if array.is_empty() {
+        return Ok(Datum::Bool(every));
+    }
+    if args[0].is_null() && op.strict {
+        return Ok(Datum::Null);
+    }
+    let mut unknown = false;
+    for item in array.iter() {
+        if item.is_null() && op.strict {
+            unknown = true;
+            continue;
+        }
+        match op.compute(&[args[0], item], cx)? {
+            Datum::Bool(decides) if decides != every => return Ok(Datum::Bool(!every)),
+            Datum::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(every) })
+}
