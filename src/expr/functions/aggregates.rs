@@ -131,6 +131,15 @@ pub fn is_aggregate(name: &str) -> bool {
     ABSENT.contains(&name) || AGGREGATES.iter().any(|a| a.name == name)
 }
 
+/// `min` and `max` of arrays, as far as they can be ordered by their keys.
+fn extreme_array(name: &str, ty: ScalarType) -> Result<ResolvedAggregate, ResolveError> {
+    if !ty.key_is_ordered() {
+        return Err(ResolveError::Unsupported);
+    }
+    let func = if name == "min" { AggFunc::Min(ty) } else { AggFunc::Max(ty) };
+    Ok(ResolvedAggregate { func, ty: Some(ty), cast: None })
+}
+
 /// Finds the aggregate of a name that fits its arguments best; none is `count(*)`.
 pub fn resolve_aggregate(
     name: &str,
@@ -146,6 +155,7 @@ pub fn resolve_aggregate(
         ("count", [_]) => {
             return Ok(ResolvedAggregate { func: AggFunc::Count, ty: None, cast: None });
         }
+        ("min" | "max", [Some(ty @ ScalarType::Array(_))]) => return extreme_array(name, *ty),
         (_, [arg]) => *arg,
         _ => return Err(ResolveError::NotFound),
     };

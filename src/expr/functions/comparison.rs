@@ -172,9 +172,13 @@ pub(super) const LEAST: u32 = 90_190;
 macro_rules! of_every_type {
     ($($ty:ident)*) => {
         const UNNAMED_FUNCTIONS: &[FuncDef] = &[$(
-            FuncDef::new(DISTINCT + $ty.index() as u32, "IS DISTINCT FROM", &[$ty, $ty], Bool, |args, _| {
-                Ok(Datum::Bool(args[0].compare_as($ty, &args[1]).is_ne()))
-            })
+            FuncDef::new(
+                DISTINCT + $ty.index() as u32,
+                "IS DISTINCT FROM",
+                &[$ty, $ty],
+                Bool,
+                |args, _| Ok(Datum::Bool(args[0].compare_as($ty, &args[1]).is_ne())),
+            )
             .lax()
             .total(),
             FuncDef::new(

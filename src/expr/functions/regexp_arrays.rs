@@ -1,4 +1,5 @@
-//! Regular expressions whose answer is an array: the groups of a match, what stands between matches.
+//! Regular expressions whose answer is an array: the groups of a match, or what stands between
+//! matches.
 
 use crate::expr::error::EvalError;
 use crate::expr::func::{EvalContext, FuncDef};
@@ -7,7 +8,7 @@ use crate::expr::functions::array_text::text_element;
 use crate::expr::functions::arrays::array_of;
 use crate::expr::functions::regexp::{Matches, flags_of};
 use crate::expr::functions::registry::Family;
-use crate::expr::regex::cache::compiled;
+use crate::expr::regex::compiled;
 use crate::repr::Datum;
 use crate::repr::ScalarType::Text;
 use crate::repr::array::ArrayBuilder;

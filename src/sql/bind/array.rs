@@ -13,8 +13,8 @@ use crate::repr::{ColumnType, Datum, Element, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
-use crate::sql::bind::operator;
 use crate::sql::bind::relation::Typed;
+use crate::sql::bind::{name, operator};
 
 /// How many elements `op ANY (ARRAY[…])` has at most to become a disjunction, which can be answered
 /// by keys.
@@ -120,6 +120,13 @@ impl Binder<'_, '_> {
         let mut names = match root {
             ast::Expr::Identifier(ident) => vec![ident.clone()],
             ast::Expr::CompoundIdentifier(parts) => parts.clone(),
+            // (t).a is t.a, unless there is a column t.
+            ast::Expr::Nested(inner) => match &**inner {
+                ast::Expr::Identifier(ident) if cx.scope.find(&name::ident(ident))?.is_none() => {
+                    vec![ident.clone()]
+                }
+                _ => vec![],
+            },
             _ => vec![],
         };
         let mut rest = chain;

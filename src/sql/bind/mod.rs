@@ -2,9 +2,9 @@
 //!
 //! `entry` is the door. A `context::Binder` lives for one statement; `query`, `select`,
 //! `from`, `join`, `aggregate` and `window` bind relations, `expr` and its neighbours
-//! bind scalars in a `scope::Scope`, `array` the arrays, `coerce` and `resolve` settle types as PostgreSQL's
-//! rules have it. `write`, `create`, `create_view`, `copy` and `control` bind the other
-//! statements; `text` is how a view is stored.
+//! bind scalars in a `scope::Scope` (`array` the arrays), `coerce` and `resolve` settle
+//! types as PostgreSQL's rules have it. `write`, `create`, `create_view`, `copy` and
+//! `control` bind the other statements; `text` is how a view is stored.
 
 mod aggregate;
 mod apply;
