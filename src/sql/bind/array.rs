@@ -10,6 +10,7 @@ use crate::expr::functions::{self, arrays};
 use crate::expr::polymorphic;
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, Datum, Element, ScalarType};
+use crate::sql::bind::apply;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
@@ -31,18 +32,30 @@ pub fn literal(mut expr: &ast::Expr) -> Option<&ast::Array> {
     }
 }
 
-/// The array of `LIKE ALL (array)`, which the parser takes for a call.
-pub fn quantified_by_all(pattern: &ast::Expr) -> Option<&ast::Expr> {
+/// What `LIKE ALL (…)` has in its parentheses.
+pub enum AllOf<'a> {
+    /// An array.
+    Array(&'a ast::Expr),
+    /// A subquery.
+    Query(&'a ast::Query),
+}
+
+/// The pattern of `LIKE ALL (…)`, which the parser takes for a call.
+pub fn quantified_by_all(pattern: &ast::Expr) -> Option<AllOf<'_>> {
     let ast::Expr::Function(function) = pattern else { return None };
     let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
-    let ast::FunctionArguments::List(list) = &function.args else { return None };
-    match list.args.as_slice() {
-        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))]
-            if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all") =>
-        {
-            Some(array)
-        }
-        _ => None,
+    if name.quote_style.is_some() || !name.value.eq_ignore_ascii_case("all") {
+        return None;
+    }
+    match &function.args {
+        ast::FunctionArguments::Subquery(query) => Some(AllOf::Query(query)),
+        ast::FunctionArguments::List(list) => match list.args.as_slice() {
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))] => {
+                Some(AllOf::Array(array))
+            }
+            _ => None,
+        },
+        ast::FunctionArguments::None => None,
     }
 }
 
@@ -285,15 +298,23 @@ impl Binder<'_, '_> {
         self.function("jsonb_extract_path", args, None)
     }
 
-    /// `op ANY (array)` and `op ALL (array)`.
+    /// `op ANY (…)` and `op ALL (…)` of an array or a subquery.
     pub fn any_of(
         &mut self,
+        whole: &ast::Expr,
         operand: &ast::Expr,
         symbol: &str,
         right: &ast::Expr,
         every: bool,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
+        let mut list = right;
+        while let ast::Expr::Nested(inner) = list {
+            list = inner;
+        }
+        if let ast::Expr::Subquery(query) = list {
+            return self.quantified(whole, operand, symbol, query, every, cx).map(Bound::from);
+        }
         let position = self.expr_position(operand);
         let left = self.expr(operand, cx)?;
         let right_position = self.expr_position(right);
@@ -324,7 +345,7 @@ impl Binder<'_, '_> {
         let left = converted(left, resolved.types[0]);
         let right = self.give_type(right, ColumnType::nullable(array_type))?;
         let items = written_out(&right.expr).filter(|items| {
-            let fallible = |expr: &Expr| expr.is_fallible();
+            let fallible = |expr: &Expr| expr.is_fallible() || apply::has_subquery(expr);
             !resolved.func.fallible && !items.iter().any(fallible) && !fallible(&left.expr)
         });
         if let Some(items) = items {

@@ -186,35 +186,20 @@ impl Binder<'_, '_> {
             Between { expr: e, negated, low, high } => self.between(e, *negated, low, high, cx),
             Like { negated, any, expr: e, pattern, escape_char } => {
                 let symbol = if *negated { "!~~" } else { "~~" };
-                self.like(e, symbol, *any, pattern, escape_char.as_deref(), cx)
+                self.like(expr, e, symbol, *any, pattern, escape_char.as_deref(), cx)
             }
             ILike { negated, any, expr: e, pattern, escape_char } => {
                 let symbol = if *negated { "!~~*" } else { "~~*" };
-                self.like(e, symbol, *any, pattern, escape_char.as_deref(), cx)
-            }
-            Like { negated, any: true, expr: e, pattern, escape_char: None } => {
-                let symbol = if *negated { "!~~" } else { "~~" };
-                self.like_any(expr, e, symbol, pattern, cx)
-            }
-            ILike { negated, any: true, expr: e, pattern, escape_char: None } => {
-                let symbol = if *negated { "!~~*" } else { "~~*" };
-                self.like_any(expr, e, symbol, pattern, cx)
+                self.like(expr, e, symbol, *any, pattern, escape_char.as_deref(), cx)
             }
             SimilarTo { negated, expr: e, pattern, escape_char } => {
                 self.similar(e, *negated, pattern, escape_char.as_deref(), cx)
             }
             AnyOp { left, compare_op, right, .. } => {
-<<<<<<< HEAD
-                self.any_of(expr, left, compare_op, right, false, cx)
+                self.any_of(expr, left, &operator::symbol(compare_op), right, false, cx)
             }
             AllOp { left, compare_op, right } => {
-                self.any_of(expr, left, compare_op, right, true, cx)
-=======
-                self.any_of(left, &operator::symbol(compare_op), right, false, cx)
-            }
-            AllOp { left, compare_op, right } => {
-                self.any_of(left, &operator::symbol(compare_op), right, true, cx)
->>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
+                self.any_of(expr, left, &operator::symbol(compare_op), right, true, cx)
             }
             Cast { kind, expr: e, data_type, format: None } => {
                 self.cast(kind, e, data_type, expr, cx)

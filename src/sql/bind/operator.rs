@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, UnaryOperator};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
-use crate::sql::bind::array;
+use crate::sql::bind::array::{self, AllOf};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
@@ -343,44 +343,6 @@ impl Binder<'_, '_> {
         Ok(if negated { not(found) } else { found }.into())
     }
 
-<<<<<<< HEAD
-    /// `op ANY (ARRAY[…])` and `op ALL (ARRAY[…])`.
-    pub fn any_of(
-        &mut self,
-        whole: &ast::Expr,
-        operand: &ast::Expr,
-        op: &BinaryOperator,
-        right: &ast::Expr,
-        every: bool,
-        cx: &mut ExprContext<'_>,
-    ) -> Result<Bound> {
-        let mut list = right;
-        while let ast::Expr::Nested(inner) = list {
-            list = inner;
-        }
-        if let ast::Expr::Subquery(query) = list {
-            let asked = self.quantified(whole, operand, &symbol(op), query, every, cx)?;
-            return Ok(asked.into());
-        }
-        let ast::Expr::Array(array) = list else {
-            return Err(Error::unsupported(
-                "ANY or ALL of anything but ARRAY[…] and a subquery",
-                "Write the values out, or join with a relation that holds them.",
-            )
-            .at(self.expr_position(right)));
-        };
-        let position = self.expr_position(operand);
-        let left = self.expr(operand, cx)?;
-        let mut parts = vec![];
-        for item in &array.elem {
-            let item = self.expr(item, cx)?;
-            parts.push(self.operator(&symbol(op), Some(left.clone()), item, position)?);
-        }
-        Ok(if every { all(parts) } else { any(parts) }.into())
-    }
-
-=======
->>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
     /// `BETWEEN low AND high`.
     pub fn between(
         &mut self,
@@ -400,26 +362,11 @@ impl Binder<'_, '_> {
         Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) }.into())
     }
 
-<<<<<<< HEAD
-    /// `LIKE ANY` and `ILIKE ANY`.
-    pub fn like_any(
-        &mut self,
-        whole: &ast::Expr,
-        operand: &ast::Expr,
-        symbol: &str,
-        patterns: &ast::Expr,
-        cx: &mut ExprContext<'_>,
-    ) -> Result<Bound> {
-        let op = BinaryOperator::PGCustomBinaryOperator(vec![symbol.to_owned()]);
-        self.any_of(whole, operand, &op, patterns, false, cx)
-    }
-
-    /// `LIKE` and `ILIKE`.
-=======
     /// `LIKE` and `ILIKE`, with one pattern or with `ANY` or `ALL` of several.
->>>>>>> 4070bd9 (Arrays of every type: encoding, text and binary form, keys, polymorphic functions, subscripts, ANY and ALL)
+    #[allow(clippy::too_many_arguments)] // The parts of the syntax.
     pub fn like(
         &mut self,
+        whole: &ast::Expr,
         operand: &ast::Expr,
         symbol: &str,
         any: bool,
@@ -427,11 +374,19 @@ impl Binder<'_, '_> {
         escape: Option<&ast::Expr>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
-        if let (None, Some(every)) = (escape, array::quantified_by_all(pattern)) {
-            return self.any_of(operand, symbol, every, true, cx);
-        }
-        if any {
-            return self.any_of(operand, symbol, pattern, false, cx);
+        match (any, array::quantified_by_all(pattern)) {
+            (false, None) => {}
+            _ if escape.is_some() => {
+                let message = "syntax error at or near \"ESCAPE\"";
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
+            (true, _) => return self.any_of(whole, operand, symbol, pattern, false, cx),
+            (false, Some(AllOf::Array(array))) => {
+                return self.any_of(whole, operand, symbol, array, true, cx);
+            }
+            (false, Some(AllOf::Query(query))) => {
+                return self.quantified(whole, operand, symbol, query, true, cx).map(Bound::from);
+            }
         }
         let position = self.expr_position(operand);
         let operand = self.expr(operand, cx)?;
