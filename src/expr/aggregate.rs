@@ -5,7 +5,10 @@
 //! arithmetic of all that can be added up, so that it can also be kept in the difference of a
 //! dataflow. How a view keeps an aggregate up to date is the renderer's business.
 
+pub mod collect;
+pub mod exact;
 pub mod fold;
+pub mod statistics;
 pub mod sums;
 
 use std::fmt;
@@ -64,6 +67,74 @@ pub enum AggFunc {
     BoolAnd,
     /// Whether any is true.
     BoolOr,
+    /// The bits that all integers have.
+    BitAnd(ScalarType),
+    /// The bits that any integer has.
+    BitOr(ScalarType),
+    /// The bits that an odd number of integers have.
+    BitXor(ScalarType),
+    /// The variance: of floats as float8, of the others as numeric.
+    Variance(Spread),
+    /// The standard deviation, the root of the variance.
+    Stddev(Spread),
+    /// A statistic of pairs of float8, first the dependent one.
+    Paired(Paired),
+    /// Text or bytea put together, each but the first behind its own delimiter, the second
+    /// argument.
+    StringAgg(ScalarType),
+    /// A jsonb array of all arguments.
+    JsonbAgg,
+    /// A jsonb object of names and values; of those with one name the last stays.
+    JsonbObjectAgg,
+    /// The most frequent one, the first of them in the order asked for.
+    Mode(ScalarType),
+    /// The first one that so many come before or with; the fraction is the second argument.
+    PercentileDisc(ScalarType),
+    /// As [`AggFunc::PercentileDisc`], between two of them: float8 or interval.
+    PercentileCont(ScalarType),
+    /// Where a row would stand that is not there. The first half of the arguments is that of the
+    /// rows, the other that of this one.
+    Hypothetical(Hypothetical),
+}
+
+/// What a variance is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Spread {
+    /// The type of the argument.
+    pub ty: ScalarType,
+    /// Whether the rows are a sample rather than all there is.
+    pub sample: bool,
+}
+
+/// Statistics of pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)] // Each is the SQL aggregate of that name.
+pub enum Paired {
+    Corr,
+    CovarPop,
+    CovarSamp,
+    RegrAvgX,
+    RegrAvgY,
+    RegrCount,
+    RegrIntercept,
+    RegrR2,
+    RegrSlope,
+    RegrSxx,
+    RegrSxy,
+    RegrSyy,
+}
+
+/// What is asked about a row that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Hypothetical {
+    /// 1 and how many rows come before it.
+    Rank,
+    /// 1 and how many different rows come before it.
+    DenseRank,
+    /// Its rank less 1, in proportion to the number of rows.
+    PercentRank,
+    /// How many rows come before it or with it, in proportion, itself counted.
+    CumeDist,
 }
 
 /// How the rows of a group become the answer.
@@ -78,6 +149,8 @@ pub enum Method {
         /// Whether it is the greatest.
         greatest: bool,
     },
+    /// All are looked at, in order.
+    Collect,
 }
 
 impl Aggregate {
@@ -151,6 +224,24 @@ impl AggFunc {
             AggFunc::Max(_) => "max",
             AggFunc::BoolAnd => "bool_and",
             AggFunc::BoolOr => "bool_or",
+            AggFunc::BitAnd(_) => "bit_and",
+            AggFunc::BitOr(_) => "bit_or",
+            AggFunc::BitXor(_) => "bit_xor",
+            AggFunc::Variance(spread) if spread.sample => "var_samp",
+            AggFunc::Variance(_) => "var_pop",
+            AggFunc::Stddev(spread) if spread.sample => "stddev_samp",
+            AggFunc::Stddev(_) => "stddev_pop",
+            AggFunc::Paired(paired) => paired.name(),
+            AggFunc::StringAgg(_) => "string_agg",
+            AggFunc::JsonbAgg => "jsonb_agg",
+            AggFunc::JsonbObjectAgg => "jsonb_object_agg",
+            AggFunc::Mode(_) => "mode",
+            AggFunc::PercentileDisc(_) => "percentile_disc",
+            AggFunc::PercentileCont(_) => "percentile_cont",
+            AggFunc::Hypothetical(Hypothetical::Rank) => "rank",
+            AggFunc::Hypothetical(Hypothetical::DenseRank) => "dense_rank",
+            AggFunc::Hypothetical(Hypothetical::PercentRank) => "percent_rank",
+            AggFunc::Hypothetical(Hypothetical::CumeDist) => "cume_dist",
         }
     }
 
@@ -169,7 +260,25 @@ impl AggFunc {
                 Float4 => Float8,
                 other => other,
             }),
-            AggFunc::Min(t) | AggFunc::Max(t) => ColumnType::nullable(t),
+            AggFunc::Min(t)
+            | AggFunc::Max(t)
+            | AggFunc::BitAnd(t)
+            | AggFunc::BitOr(t)
+            | AggFunc::BitXor(t)
+            | AggFunc::StringAgg(t)
+            | AggFunc::Mode(t)
+            | AggFunc::PercentileDisc(t)
+            | AggFunc::PercentileCont(t) => ColumnType::nullable(t),
+            AggFunc::Variance(Spread { ty, .. }) | AggFunc::Stddev(Spread { ty, .. }) => {
+                ColumnType::nullable(if matches!(ty, Float4 | Float8) { Float8 } else { Numeric })
+            }
+            AggFunc::Paired(Paired::RegrCount) => ColumnType::not_null(Int8),
+            AggFunc::Paired(_) => ColumnType::nullable(Float8),
+            AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => ColumnType::nullable(Jsonb),
+            AggFunc::Hypothetical(Hypothetical::Rank | Hypothetical::DenseRank) => {
+                ColumnType::not_null(Int8)
+            }
+            AggFunc::Hypothetical(_) => ColumnType::not_null(Float8),
             AggFunc::BoolAnd | AggFunc::BoolOr => ColumnType::nullable(Bool),
         }
     }
@@ -182,19 +291,57 @@ impl AggFunc {
             AggFunc::CountStar | AggFunc::Count => Method::Sum(Kind::Count),
             AggFunc::BoolAnd | AggFunc::BoolOr => Method::Sum(Kind::Bool),
             AggFunc::Sum(ty) | AggFunc::Avg(ty) => Method::Sum(Kind::of_type(ty)),
+            AggFunc::BitAnd(_) | AggFunc::BitOr(_) | AggFunc::BitXor(_) => Method::Sum(Kind::Bits),
+            AggFunc::Variance(spread) | AggFunc::Stddev(spread) => {
+                Method::Sum(Kind::squares_of(spread.ty))
+            }
+            AggFunc::Paired(_) => Method::Sum(Kind::Pairs),
+            AggFunc::StringAgg(_)
+            | AggFunc::JsonbAgg
+            | AggFunc::JsonbObjectAgg
+            | AggFunc::Mode(_)
+            | AggFunc::PercentileDisc(_)
+            | AggFunc::PercentileCont(_)
+            | AggFunc::Hypothetical(_) => Method::Collect,
         }
     }
 
-    /// Whether rows with a NULL among the first arguments, this many, are passed over.
+    /// Rows with a NULL among so many first arguments are passed over.
     pub fn strict_args(self) -> usize {
         match self {
-            AggFunc::CountStar => 0,
+            AggFunc::CountStar | AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => 0,
+            AggFunc::Hypothetical(_) => 0,
+            AggFunc::Paired(_) => 2,
             _ => 1,
         }
     }
 
-    /// Whether over a group's rows, with this argument never NULL, the answer is never NULL.
+    /// Whether the answer over rows of which none is passed over is never NULL.
     pub fn answers_when_given(self) -> bool {
-        true
+        match self {
+            AggFunc::Variance(spread) | AggFunc::Stddev(spread) => !spread.sample,
+            AggFunc::Paired(_) => false,
+            AggFunc::PercentileDisc(_) | AggFunc::PercentileCont(_) => false,
+            _ => true,
+        }
+    }
+}
+
+impl Paired {
+    fn name(self) -> &'static str {
+        match self {
+            Paired::Corr => "corr",
+            Paired::CovarPop => "covar_pop",
+            Paired::CovarSamp => "covar_samp",
+            Paired::RegrAvgX => "regr_avgx",
+            Paired::RegrAvgY => "regr_avgy",
+            Paired::RegrCount => "regr_count",
+            Paired::RegrIntercept => "regr_intercept",
+            Paired::RegrR2 => "regr_r2",
+            Paired::RegrSlope => "regr_slope",
+            Paired::RegrSxx => "regr_sxx",
+            Paired::RegrSxy => "regr_sxy",
+            Paired::RegrSyy => "regr_syy",
+        }
     }
 }

@@ -217,13 +217,13 @@ fn common_types_and_aggregates() {
         common(&[Some(Int4), Some(Text)]),
         Err("CASE types integer and text cannot be matched".to_owned())
     );
-    let ty = |name, arg| resolve_aggregate(name, &[arg]).map(|a| a.ty);
+    let ty = |name, arg| resolve_aggregate(name, &[arg]).map(|a| a.types[0]);
     assert_eq!(ty("sum", Some(Int4)), Ok(Some(Int4)));
     assert_eq!(ty("max", Some(Varchar)), Ok(Some(Text)));
     assert_eq!(ty("max", None), Ok(Some(Text)));
     assert_eq!(ty("sum", Some(Text)), Err(ResolveError::NotFound));
     assert_eq!(ty("sum", None), Err(ResolveError::Ambiguous));
-    assert_eq!(ty("string_agg", Some(Text)), Err(ResolveError::Unsupported));
+    assert_eq!(ty("array_agg", Some(Text)), Err(ResolveError::Unsupported));
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod accum;
 pub mod accumulate;
 pub mod build;
 pub mod collate;
+pub mod collected;
 pub mod constant;
 pub mod extreme;
 pub mod group;

@@ -3,9 +3,10 @@
 //! A [`Reduction`] sorts the aggregates by how they are maintained. What can be added up shares
 //! one arrangement with accumulations as differences ([`super::accumulate`]); each different
 //! argument has a slot there, used by all sums, means and counts of it. Each extreme has an
-//! arrangement sorted by its argument ([`super::extreme`]). Arguments of DISTINCT aggregates are
-//! made distinct first and then added up like the others. Where a key's bytes do not tell what was
-//! written (`1.0` and `1.00` are one group), the least that was written is a further part.
+//! arrangement sorted by its argument ([`super::extreme`]), and so has each aggregate that looks at
+//! all rows in order ([`super::collected`]). Arguments of DISTINCT sums are made distinct first and
+//! then added up like the others. Where a key's bytes do not tell what was written (`1.0` and
+//! `1.00` are one group), the least that was written is a further part.
 //!
 //! If only one of these parts is needed its rows are the answer, and the reduction's input can be
 //! made in its shape by whatever comes before; otherwise parts are [collated](super::collate).
@@ -18,6 +19,7 @@ use super::accum::Accum;
 use super::accumulate::{AccumLogic, accumulate};
 use super::build::{ErrorSource, Walk};
 use super::collate::{Finish, collate};
+use super::collected::Collected;
 use super::extreme::Extreme;
 use super::rows::{RowSink, Shaper, evaluate_all};
 use super::threshold::is_identity;
@@ -45,6 +47,7 @@ pub struct Reduction {
     identity: bool,
     slots: Vec<Slot>,
     extremes: Vec<Extreme>,
+    collected: Vec<Collected>,
     outputs: Vec<Out>,
 }
 
@@ -69,6 +72,8 @@ enum Out {
     Slot(usize, AggFunc),
     /// An extreme.
     Extreme(usize),
+    /// What is computed of all rows.
+    Collected(usize),
 }
 
 /// What is maintained by itself.
@@ -80,6 +85,8 @@ enum Part {
     Sums,
     /// An extreme.
     Extreme(usize),
+    /// What is computed of all rows.
+    Collected(usize),
 }
 
 impl Reduction {
@@ -96,6 +103,7 @@ impl Reduction {
             identity: is_identity(key_types),
             slots: Vec::new(),
             extremes: Vec::new(),
+            collected: Vec::new(),
             outputs: Vec::new(),
         };
         // Sums first: a count of the same argument then finds their slot.
@@ -114,6 +122,15 @@ impl Reduction {
         let Aggregate { func, args, distinct, filter, .. } = aggregate;
         let kind = match func.method() {
             Method::Sum(kind) => kind,
+            Method::Collect => {
+                let types = argument_types(aggregate, types);
+                let collected = Collected { aggregate: aggregate.clone(), types };
+                let at = self.collected.iter().position(|other| *other == collected);
+                return Out::Collected(at.unwrap_or_else(|| {
+                    self.collected.push(collected);
+                    self.collected.len() - 1
+                }));
+            }
             Method::Extreme { ty, greatest } => {
                 let (arg, filter) = (args[0].clone(), filter.clone());
                 let extreme = Extreme { arg, ty, filter, greatest };
@@ -145,7 +162,7 @@ impl Reduction {
 
     /// What must be maintained.
     fn parts(&self) -> Vec<Part> {
-        let sums = self.outputs.iter().any(|out| !matches!(out, Out::Extreme(_)));
+        let sums = self.outputs.iter().any(|out| matches!(out, Out::Rows | Out::Slot(..)));
         let mut parts = Vec::new();
         if !self.identity || self.outputs.is_empty() {
             parts.push(Part::Key);
@@ -154,6 +171,7 @@ impl Reduction {
             parts.push(Part::Sums);
         }
         parts.extend((0..self.extremes.len()).map(Part::Extreme));
+        parts.extend((0..self.collected.len()).map(Part::Collected));
         parts
     }
 
@@ -211,8 +229,8 @@ impl Reduction {
         };
         errors.extend(of_input);
         let (name, arrange) = (format!("Reduce {id}"), format!("Arrange for Reduce {id}"));
-        // Sums can overflow.
-        let fallible = fallible || part == Part::Sums;
+        // Sums can overflow, and what is computed of all rows can fail.
+        let fallible = fallible || matches!(part, Part::Sums | Part::Collected(_));
         let (rows, errs) = match part {
             Part::Key => {
                 let rows = arrange_rows(rows, &arrange);
@@ -222,6 +240,11 @@ impl Reduction {
                 let rows = arrange_rows(rows, &arrange);
                 let logic = extreme_logic(self.extremes[at].clone(), finish);
                 window(rows, &name, Some(1), logic, fallible)
+            }
+            Part::Collected(at) => {
+                let rows = arrange_rows(rows, &arrange);
+                let logic = self.collected[at].clone().logic(walk.plan.settings.clone(), finish);
+                window(rows, &name, None, logic, fallible)
             }
             Part::Sums => {
                 let mut streams = vec![rows];
@@ -257,11 +280,14 @@ impl Reduction {
             Part::Key if self.identity => Vec::new(),
             Part::Key => self.key_types.clone(),
             Part::Extreme(at) => vec![self.extremes[at].ty],
+            Part::Collected(at) => {
+                vec![self.collected[at].aggregate.func.output_type().scalar]
+            }
             Part::Sums => {
                 let sums = self.outputs.iter().filter_map(|out| match out {
                     Out::Rows => Some(ScalarType::Int8),
                     Out::Slot(_, func) => Some(func.output_type().scalar),
-                    Out::Extreme(_) => None,
+                    Out::Extreme(_) | Out::Collected(_) => None,
                 });
                 sums.collect()
             }
@@ -291,6 +317,7 @@ impl Reduction {
                     next_sum += 1;
                 }
                 Out::Extreme(at) => columns.push(start(Part::Extreme(*at))),
+                Out::Collected(at) => columns.push(start(Part::Collected(*at))),
             }
         }
         columns
@@ -308,6 +335,11 @@ impl Reduction {
                 let extreme = self.extremes[at].clone();
                 let fallible = key_fallible || extreme.is_fallible();
                 (self.shaper_with(move |datums, cx, out| extreme.put(datums, cx, out)), fallible)
+            }
+            Part::Collected(at) => {
+                let collected = self.collected[at].clone();
+                let fallible = key_fallible || collected.aggregate.is_fallible();
+                (self.shaper_with(move |datums, cx, out| collected.put(datums, cx, out)), fallible)
             }
         }
     }
@@ -400,7 +432,7 @@ impl Reduction {
                             let kind = slots[at].kind;
                             datums.push(answer(func, kind, &parts[start..end], arena)?);
                         }
-                        Out::Extreme(_) => {}
+                        Out::Extreme(_) | Out::Collected(_) => {}
                     }
                 }
                 Ok(())

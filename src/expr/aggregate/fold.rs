@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::collect::Rows;
 use super::sums::{Kind, Part, answer};
 use super::{Aggregate, ArgOrder, Method};
 use crate::expr::error::EvalError;
@@ -21,6 +22,8 @@ pub struct Fold<'a> {
     aggregate: &'a Aggregate,
     types: Vec<ScalarType>,
     state: State<'a>,
+    /// The arguments of a row, whichever.
+    any: Option<&'a [Datum<'a>]>,
 }
 
 enum State<'a> {
@@ -50,7 +53,7 @@ impl<'a> Fold<'a> {
             Method::Extreme { greatest, .. } => State::Extreme { greatest, best: Datum::Null },
             _ => State::Rows(Vec::new()),
         };
-        Fold { aggregate, types, state }
+        Fold { aggregate, types, state, any: None }
     }
 
     /// Whether rows can be taken away again, by negative counts.
@@ -82,6 +85,7 @@ impl<'a> Fold<'a> {
 
     /// Takes `count` times a row that takes part, by its arguments.
     pub fn take(&mut self, args: &'a [Datum<'a>], count: Diff) {
+        self.any = Some(args);
         if args[..self.aggregate.func.strict_args()].iter().any(Datum::is_null) {
             return;
         }
@@ -130,7 +134,9 @@ impl<'a> Fold<'a> {
                         let parts: Vec<Part> = sum.into_iter().filter(|(_, n)| *n != 0).collect();
                         answer(*func, kind, &parts, cx.arena)
                     }
-                    Method::Extreme { .. } => Ok(Datum::Null),
+                    _ => {
+                        Rows { rows, any: self.any, types: &self.types }.answer(self.aggregate, cx)
+                    }
                 }
             }
         }
@@ -153,6 +159,18 @@ fn is_better(ty: ScalarType, greatest: bool, arg: &Datum<'_>, best: &Datum<'_>) 
 /// The order of the rows of an aggregate: what was asked for, then the arguments, then how they
 /// are written, so that it never depends on how the rows came.
 fn compare(types: &[ScalarType], order: &[ArgOrder], a: &[Datum<'_>], b: &[Datum<'_>]) -> Ordering {
+    compare_order(types, order, a, b)
+        .then_with(|| compare_equal(types, a, b))
+        .then_with(|| pack(a).cmp(&pack(b)))
+}
+
+/// The order that was asked for.
+pub(super) fn compare_order(
+    types: &[ScalarType],
+    order: &[ArgOrder],
+    a: &[Datum<'_>],
+    b: &[Datum<'_>],
+) -> Ordering {
     let asked = order.iter().map(|by| {
         let (x, y) = (&a[by.arg], &b[by.arg]);
         match (x.is_null(), y.is_null()) {
@@ -165,10 +183,7 @@ fn compare(types: &[ScalarType], order: &[ArgOrder], a: &[Datum<'_>], b: &[Datum
             (false, false) => x.compare_as(types[by.arg], y),
         }
     });
-    asked
-        .fold(Ordering::Equal, Ordering::then)
-        .then_with(|| compare_equal(types, a, b))
-        .then_with(|| pack(a).cmp(&pack(b)))
+    asked.fold(Ordering::Equal, Ordering::then)
 }
 
 /// Compares all arguments in turn.

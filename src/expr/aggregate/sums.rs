@@ -8,19 +8,23 @@
 //! - integers: 2 is the sum, exact in 128 bits.
 //! - booleans: 2 counts the true ones.
 //! - intervals: 2, 3 and 4 are months, days and microseconds.
+//! - bits: from 2 on, how often each bit is set, the lowest first.
 //! - floats: 2, 3, 4 and 5 count NaN, infinity, -infinity and -0 (nothing but -0 adds up to -0);
-//!   from 6 on a fixed-point number in limbs of 64 bits, the lowest of which begins at 2^-1074. The
-//!   sum is exact, and rounded once.
+//!   from 6 on a fixed-point number in limbs of 64 bits ([`super::exact`]).
 //! - numerics: 1, 2 and 3 count NaN, Infinity and -Infinity; the others by display scale, so that
 //!   a sum has the largest scale of the numbers now present, also after larger ones have left. For
 //!   scale `s`, `4 + 2s` is the count and `5 + 2s` the lowest limb of the sum times 10^s; higher
 //!   limbs, 64 bits each, stand from [`HIGH_LIMBS`] on.
+//!
+//! Those with squares have further parts for the sums of squares; pairs have a block of parts for
+//! each argument ([`super::exact`]) and a third one for the sum of their products.
 
 use bumpalo::Bump;
 use num_bigint::{BigInt, Sign};
-use num_traits::ToPrimitive;
 
-use super::AggFunc;
+use super::exact::{self, BLOCK, Exact};
+use super::statistics;
+use super::{AggFunc, Paired};
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::repr::datetime::interval_divide;
@@ -34,9 +38,14 @@ pub enum Kind {
     Count,
     Int,
     Bool,
+    Bits,
     Interval,
     Float,
     Numeric,
+    IntSquares,
+    FloatSquares,
+    NumericSquares,
+    Pairs,
 }
 
 /// A part of a sum and its coefficient.
@@ -47,12 +56,6 @@ const COUNT: u64 = 1;
 /// The first part of a sum.
 const SUM: u64 = 2;
 
-const FLOAT_NAN: u64 = 2;
-const FLOAT_INFINITY: u64 = 3;
-const FLOAT_NEGATIVE_INFINITY: u64 = 4;
-const FLOAT_NEGATIVE_ZERO: u64 = 5;
-const FLOAT_LIMBS: u64 = 6;
-
 const NUMERIC_NAN: u64 = 1;
 const NUMERIC_INFINITY: u64 = 2;
 const NUMERIC_NEGATIVE_INFINITY: u64 = 3;
@@ -60,6 +63,12 @@ const NUMERIC_SCALES: u64 = 4;
 /// The second lowest and higher limbs of the sums of numerics, [`LIMBS_PER_SCALE`] a scale.
 const HIGH_LIMBS: u64 = 1 << 16;
 const LIMBS_PER_SCALE: u64 = 1 << 14;
+/// The sums of squares of numerics, [`SQUARE_LIMBS_PER_SCALE`] for each scale of the arguments.
+const NUMERIC_SQUARES: u64 = 1 << 40;
+const SQUARE_LIMBS_PER_SCALE: u64 = 1 << 16;
+
+/// The two limbs of a sum of squares of integers.
+const INT_SQUARES: u64 = 3;
 
 impl Kind {
     /// How arguments of that type are summed for their sum or mean.
@@ -73,6 +82,15 @@ impl Kind {
         }
     }
 
+    /// How arguments of that type are summed with their squares.
+    pub fn squares_of(ty: ScalarType) -> Kind {
+        match Kind::of_type(ty) {
+            Kind::Int => Kind::IntSquares,
+            Kind::Float => Kind::FloatSquares,
+            _ => Kind::NumericSquares,
+        }
+    }
+
     /// Gives `add` what a row with these arguments contributes, parts ascending.
     #[inline]
     pub fn contribute(self, args: &[Datum<'_>], mut add: impl FnMut(u64, i128)) {
@@ -82,7 +100,7 @@ impl Kind {
         if datum.is_null() {
             return;
         }
-        if self != Kind::Numeric {
+        if !matches!(self, Kind::Numeric | Kind::NumericSquares) {
             add(COUNT, 1);
         }
         match (self, datum) {
@@ -95,8 +113,8 @@ impl Kind {
                 add(SUM + 1, v.days.into());
                 add(SUM + 2, v.micros.into());
             }
-            (Kind::Float, Datum::Float4(v)) => contribute_float((*v).into(), &mut add),
-            (Kind::Float, Datum::Float8(v)) => contribute_float(*v, &mut add),
+            (Kind::Float, Datum::Float4(v)) => exact::contribute((*v).into(), &mut add),
+            (Kind::Float, Datum::Float8(v)) => exact::contribute(*v, &mut add),
             (Kind::Numeric, Datum::Numeric(v)) => match v.as_small() {
                 Some((unscaled, scale)) if i64::try_from(unscaled).is_ok() => {
                     let count = NUMERIC_SCALES + 2 * u64::from(scale);
@@ -105,33 +123,67 @@ impl Kind {
                 }
                 _ => contribute_numeric(&NumericRef::to_owned(*v), &mut add),
             },
-            // A count looks at no value.
+            (Kind::Count, _) => {}
+            _ => self.contribute_more(args, &mut add),
+        }
+    }
+
+    /// As [`Kind::contribute`], for what is asked for less often.
+    #[cold]
+    fn contribute_more(self, args: &[Datum<'_>], add: &mut impl FnMut(u64, i128)) {
+        match (self, args) {
+            (Kind::Bits, [datum]) => {
+                let bits = integer_of(datum).unwrap_or(0);
+                (0..64).for_each(|at| add(SUM + at, (bits >> at & 1).into()));
+            }
+            (Kind::IntSquares, [datum]) => {
+                let value = i128::from(integer_of(datum).unwrap_or(0));
+                let square = (value * value).unsigned_abs();
+                add(SUM, value);
+                add(INT_SQUARES, (square as u64).into());
+                add(INT_SQUARES + 1, ((square >> 64) as u64).into());
+            }
+            (Kind::FloatSquares, [datum]) => exact::contribute_moments(float_of(datum), add),
+            (Kind::NumericSquares, [Datum::Numeric(v)]) => {
+                let value = NumericRef::to_owned(*v);
+                contribute_numeric(&value, add);
+                if let Numeric::Finite(decimal) = value {
+                    let square = decimal.unscaled().pow(2);
+                    let first =
+                        NUMERIC_SQUARES + u64::from(decimal.dscale()) * SQUARE_LIMBS_PER_SCALE;
+                    for (k, limb) in square.to_u64_digits().1.into_iter().enumerate() {
+                        add(first + k as u64, limb.into());
+                    }
+                }
+            }
+            (Kind::Pairs, [first, second]) => {
+                let (x, y) = (float_of(first), float_of(second));
+                exact::contribute_moments(x, add);
+                exact::contribute_moments(y, &mut |part, n| add(BLOCK + part, n));
+                if x.is_finite() && y.is_finite() {
+                    exact::contribute_product(x, y, |limb, n| add(2 * BLOCK + limb, n));
+                }
+            }
             _ => {}
         }
     }
 }
 
-fn contribute_float(value: f64, add: &mut impl FnMut(u64, i128)) {
-    if value.is_nan() {
-        return add(FLOAT_NAN, 1);
+fn integer_of(datum: &Datum<'_>) -> Option<i64> {
+    match datum {
+        Datum::Int2(v) => Some((*v).into()),
+        Datum::Int4(v) => Some((*v).into()),
+        Datum::Int8(v) => Some(*v),
+        _ => None,
     }
-    if value.is_infinite() {
-        return add(if value > 0.0 { FLOAT_INFINITY } else { FLOAT_NEGATIVE_INFINITY }, 1);
+}
+
+fn float_of(datum: &Datum<'_>) -> f64 {
+    match datum {
+        Datum::Float4(v) => (*v).into(),
+        Datum::Float8(v) => *v,
+        _ => f64::NAN,
     }
-    let bits = value.to_bits();
-    if bits == (-0.0f64).to_bits() {
-        return add(FLOAT_NEGATIVE_ZERO, 1);
-    }
-    let exponent = (bits >> 52) & 0x7ff;
-    let fraction = bits & ((1 << 52) - 1);
-    // The value is `mantissa * 2^(position - 1074)`.
-    let (mantissa, position) =
-        if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
-    let wide = u128::from(mantissa) << (position % 64);
-    let sign = if value < 0.0 { -1 } else { 1 };
-    let part = FLOAT_LIMBS + position / 64;
-    add(part, sign * i128::from(wide as u64));
-    add(part + 1, sign * i128::from((wide >> 64) as u64));
 }
 
 #[cold]
@@ -162,8 +214,11 @@ pub fn answer<'a>(
     parts: &[Part],
     arena: &'a Bump,
 ) -> Result<Datum<'a>, EvalError> {
-    let count = if kind == Kind::Numeric { numeric_count(parts) } else { part(parts, COUNT) };
+    let count = count(kind, parts);
     if matches!(func, AggFunc::CountStar | AggFunc::Count) {
+        return to_int8(count);
+    }
+    if func == AggFunc::Paired(Paired::RegrCount) {
         return to_int8(count);
     }
     if count <= 0 {
@@ -172,20 +227,21 @@ pub fn answer<'a>(
     Ok(match func {
         AggFunc::BoolAnd => Datum::Bool(part(parts, SUM) == count),
         AggFunc::BoolOr => Datum::Bool(part(parts, SUM) > 0),
+        AggFunc::BitAnd(ty) => bits(ty, parts, |n| n == count),
+        AggFunc::BitOr(ty) => bits(ty, parts, |n| n > 0),
+        AggFunc::BitXor(ty) => bits(ty, parts, |n| n % 2 != 0),
         AggFunc::Sum(ty) => match ty {
             ScalarType::Int2 | ScalarType::Int4 => to_int8(part(parts, SUM))?,
             ScalarType::Int8 => {
                 Datum::Numeric(Numeric::from_i128(part(parts, SUM)).encode_in(arena))
             }
-            ScalarType::Float4 => Datum::Float4(float_sum(parts, Exact::to_f32)?),
-            ScalarType::Float8 => Datum::Float8(float_sum(parts, Exact::to_f64)?),
+            ScalarType::Float4 => Datum::Float4(exact::sum(parts, count, Exact::to_f32)?),
+            ScalarType::Float8 => Datum::Float8(exact::sum(parts, count, Exact::to_f64)?),
             ScalarType::Interval => Datum::Interval(interval_sum(parts)?),
             _ => Datum::Numeric(numeric_sum(parts).encode_in(arena)),
         },
         AggFunc::Avg(ty) => match ty {
-            ScalarType::Float4 | ScalarType::Float8 => {
-                Datum::Float8(float_sum(parts, Exact::to_f64)? / count as f64)
-            }
+            ScalarType::Float4 | ScalarType::Float8 => Datum::Float8(exact::mean(parts, count)?),
             ScalarType::Interval => {
                 Datum::Interval(interval_divide(&interval_sum(parts)?, count as f64)?)
             }
@@ -194,9 +250,44 @@ pub fn answer<'a>(
             }
             _ => average(&numeric_sum(parts), count, arena)?,
         },
-        // No sum is asked for these.
-        AggFunc::CountStar | AggFunc::Count | AggFunc::Min(_) | AggFunc::Max(_) => Datum::Null,
+        AggFunc::Variance(spread) | AggFunc::Stddev(spread) => {
+            let root = matches!(func, AggFunc::Stddev(_));
+            let spread = (spread.sample, root);
+            match kind {
+                Kind::FloatSquares => statistics::float_spread(parts, count, spread)?,
+                Kind::IntSquares => {
+                    let sum = Numeric::from_i128(part(parts, SUM));
+                    let squares = exact::integer(parts, INT_SQUARES, INT_SQUARES + 2);
+                    statistics::numeric_spread(&sum, squares, count, spread, arena)?
+                }
+                _ => {
+                    let (sum, squares) = (numeric_sum(parts), numeric_squares(parts));
+                    statistics::numeric_spread(&sum, squares, count, spread, arena)?
+                }
+            }
+        }
+        AggFunc::Paired(paired) => statistics::paired(paired, parts, count)?,
+        // The others are no sums.
+        _ => Datum::Null,
     })
+}
+
+/// The number of rows that took part.
+fn count(kind: Kind, parts: &[Part]) -> i128 {
+    match kind {
+        Kind::Numeric | Kind::NumericSquares => numeric_count(parts),
+        _ => part(parts, COUNT),
+    }
+}
+
+/// The integer of the bits that are set so often as asked for.
+fn bits<'a>(ty: ScalarType, parts: &[Part], is_set: impl Fn(i128) -> bool) -> Datum<'a> {
+    let bits = (0..64).filter(|at| is_set(part(parts, SUM + at))).fold(0, |all, at| all | 1 << at);
+    match ty {
+        ScalarType::Int2 => Datum::Int2(bits as i16),
+        ScalarType::Int4 => Datum::Int4(bits as i32),
+        _ => Datum::Int8(bits),
+    }
 }
 
 /// The number of arguments that were not NULL, in a slot of numerics.
@@ -248,13 +339,13 @@ fn numeric_sum(parts: &[Part]) -> Numeric {
         return Numeric::NegativeInfinity;
     }
     let finite = || {
-        parts.iter().filter(|(part, _)| *part >= NUMERIC_SCALES).map(|(part, n)| {
+        let of_sum = |(part, _): &&Part| (NUMERIC_SCALES..NUMERIC_SQUARES).contains(part);
+        parts.iter().filter(of_sum).map(|(part, n)| {
             let (scale, limb) = scale_and_limb(*part);
             (scale, limb, *n)
         })
     };
-    let counts = finite().filter(|(_, limb, n)| limb.is_none() && *n > 0);
-    let scale = counts.map(|(scale, ..)| scale).max().unwrap_or(0);
+    let scale = numeric_scale(parts);
     let sums = || finite().filter_map(|(scale, limb, n)| Some((scale, limb?, n)));
     let mut one = sums();
     match (one.next(), one.next()) {
@@ -272,6 +363,27 @@ fn numeric_sum(parts: &[Part]) -> Numeric {
     Numeric::from_big(sum, scale as u16)
 }
 
+/// The largest display scale of the numerics that are there.
+fn numeric_scale(parts: &[Part]) -> u64 {
+    let counts = parts.iter().filter(|(part, n)| {
+        (NUMERIC_SCALES..HIGH_LIMBS).contains(part) && part.is_multiple_of(2) && *n > 0
+    });
+    counts.map(|(part, _)| (part - NUMERIC_SCALES) / 2).max().unwrap_or(0)
+}
+
+/// The sum of the squares of finite numerics, in twice the scale of their sum.
+fn numeric_squares(parts: &[Part]) -> BigInt {
+    let scale = numeric_scale(parts);
+    let mut sum = BigInt::ZERO;
+    for (part, n) in parts.iter().filter(|(part, _)| *part >= NUMERIC_SQUARES) {
+        let place = part - NUMERIC_SQUARES;
+        let (of, limb) = (place / SQUARE_LIMBS_PER_SCALE, place % SQUARE_LIMBS_PER_SCALE);
+        let raise = BigInt::from(10).pow(2 * scale.saturating_sub(of) as u32);
+        sum += (BigInt::from(*n) << (64 * limb)) * raise;
+    }
+    sum
+}
+
 /// The display scale of a part, and its limb unless it is a count.
 fn scale_and_limb(part: u64) -> (u64, Option<u64>) {
     if part >= HIGH_LIMBS {
@@ -280,92 +392,4 @@ fn scale_and_limb(part: u64) -> (u64, Option<u64>) {
     }
     let place = part - NUMERIC_SCALES;
     (place / 2, (!place.is_multiple_of(2)).then_some(0))
-}
-
-/// The sum of floats, rounded once by `round`.
-fn float_sum<F: FloatSum>(parts: &[Part], round: fn(&Exact) -> Option<F>) -> Result<F, EvalError> {
-    let (infinity, negative) =
-        (part(parts, FLOAT_INFINITY) > 0, part(parts, FLOAT_NEGATIVE_INFINITY) > 0);
-    if part(parts, FLOAT_NAN) > 0 || (infinity && negative) {
-        return Ok(F::NAN);
-    }
-    if infinity {
-        return Ok(F::INFINITY);
-    }
-    if negative {
-        return Ok(F::NEGATIVE_INFINITY);
-    }
-    let negative_zeros = part(parts, FLOAT_NEGATIVE_ZERO);
-    if negative_zeros > 0 && negative_zeros == part(parts, COUNT) {
-        return Ok(F::NEGATIVE_ZERO);
-    }
-    let mut sum = BigInt::ZERO;
-    for (part, n) in parts.iter().filter(|(part, _)| *part >= FLOAT_LIMBS) {
-        sum += BigInt::from(*n) << (64 * (part - FLOAT_LIMBS));
-    }
-    round(&Exact(sum)).ok_or_else(|| {
-        EvalError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
-    })
-}
-
-/// The special values of a float type.
-trait FloatSum {
-    const NAN: Self;
-    const INFINITY: Self;
-    const NEGATIVE_INFINITY: Self;
-    const NEGATIVE_ZERO: Self;
-}
-
-impl FloatSum for f32 {
-    const NAN: f32 = f32::NAN;
-    const INFINITY: f32 = f32::INFINITY;
-    const NEGATIVE_INFINITY: f32 = f32::NEG_INFINITY;
-    const NEGATIVE_ZERO: f32 = -0.0;
-}
-
-impl FloatSum for f64 {
-    const NAN: f64 = f64::NAN;
-    const INFINITY: f64 = f64::INFINITY;
-    const NEGATIVE_INFINITY: f64 = f64::NEG_INFINITY;
-    const NEGATIVE_ZERO: f64 = -0.0;
-}
-
-/// An exact number: this many times 2^-1074.
-struct Exact(BigInt);
-
-impl Exact {
-    /// The nearest float8, ties to even; none where it is too large.
-    fn to_f64(&self) -> Option<f64> {
-        let (mantissa, dropped) = self.round(53, 0);
-        // The bits of a float count up through the exponents: 2^52 more is one exponent more, from
-        // the subnormal numbers on. So rounding up to the next power of two is right, too.
-        let bits = mantissa.checked_add(dropped.checked_mul(1 << 52)?)?;
-        let finite = bits < f64::INFINITY.to_bits();
-        finite.then(|| self.signed(f64::from_bits(bits)))
-    }
-
-    /// The nearest float4.
-    fn to_f32(&self) -> Option<f32> {
-        let least = 1074 - 149;
-        let (mantissa, dropped) = self.round(24, least);
-        let exponents = dropped - least;
-        let bits = mantissa.checked_add(exponents << 23)?;
-        let finite = exponents < 256 && bits < u64::from(f32::INFINITY.to_bits());
-        finite.then(|| self.signed(f32::from_bits(bits as u32).into()) as f32)
-    }
-
-    /// The magnitude in at most `digits` bits, of which at least `least` low ones are dropped, and
-    /// how many are.
-    fn round(&self, digits: u64, least: u64) -> (u64, u64) {
-        let magnitude = self.0.magnitude();
-        let dropped = magnitude.bits().saturating_sub(digits).max(least);
-        let kept = (magnitude >> dropped).to_u64().unwrap_or(u64::MAX);
-        let half = dropped > 0 && magnitude.bit(dropped - 1);
-        let sticky = magnitude.trailing_zeros().is_some_and(|zeros| zeros + 1 < dropped);
-        (kept + u64::from(half && (sticky || kept % 2 == 1)), dropped)
-    }
-
-    fn signed(&self, magnitude: f64) -> f64 {
-        if self.0.sign() == Sign::Minus { -magnitude } else { magnitude }
-    }
 }

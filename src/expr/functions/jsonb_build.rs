@@ -23,10 +23,14 @@ fn put(datum: &Datum<'_>, cx: &EvalContext<'_>, into: &mut JsonbBuilder) -> Resu
     Ok(into.datum(datum, type_of(datum), cx.settings)?)
 }
 
-/// A member's name: the text of a value, as JSON spells it.
-fn key(datum: &Datum<'_>, place: usize, cx: &EvalContext<'_>) -> Result<String, EvalError> {
+/// A member's name: the text of a value, as JSON spells it. `null` is the message where it is NULL.
+pub(crate) fn member_name(
+    datum: &Datum<'_>,
+    null: &str,
+    cx: &EvalContext<'_>,
+) -> Result<String, EvalError> {
     match datum {
-        Datum::Null => Err(invalid(format!("argument {place}: key must not be null"))),
+        Datum::Null => Err(invalid(null)),
         Datum::Jsonb(_) => Err(invalid("key value must be scalar, not array, composite, or json")),
         Datum::Text(_) | Datum::Float4(_) | Datum::Float8(_) => {
             let mut key = String::new();
@@ -51,7 +55,8 @@ fn object<'a>(args: &[Datum<'a>], cx: &EvalContext<'a>) -> Answer<'a> {
     let mut builder = JsonbBuilder::new();
     builder.begin_object();
     for (i, member) in args.chunks(2).enumerate() {
-        builder.key(&key(&member[0], 2 * i + 1, cx)?);
+        let null = format!("argument {}: key must not be null", 2 * i + 1);
+        builder.key(&member_name(&member[0], &null, cx)?);
         put(&member[1], cx, &mut builder)?;
     }
     builder.end();

@@ -4,7 +4,7 @@ use rand::prelude::*;
 
 use super::evaluate::Bag;
 use super::shapes::{T, U, col, divide, eq, int, lt, plus, t, u};
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Spread};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
 use crate::repr::value::pack;
@@ -181,6 +181,27 @@ impl Random {
         Relation::join(inputs, classes)
     }
 
+    /// An aggregate that looks at rows in order, or one of its kin.
+    fn ordered(&mut self, mut args: Vec<Expr>) -> Aggregate {
+        let int4 = ScalarType::Int4;
+        if args.is_empty() {
+            args.push(int(1));
+        }
+        let (ty, sample) = (int4, self.chance(50));
+        let func = match self.0.random_range(0..5) {
+            0 => AggFunc::JsonbAgg,
+            1 => AggFunc::Mode(int4),
+            2 => AggFunc::BitXor(int4),
+            3 => AggFunc::Variance(Spread { ty, sample }),
+            _ => {
+                args.push(Expr::literal(Datum::Float8(0.4), ScalarType::Float8));
+                AggFunc::PercentileDisc(int4)
+            }
+        };
+        let order = vec![ArgOrder { arg: 0, descending: self.chance(50), nulls_first: false }];
+        Aggregate { func, args, order, distinct: false, filter: None }
+    }
+
     fn reduce(&mut self, input: Relation) -> Relation {
         let types = input.typ().scalars();
         let keys = self.0.random_range(0..3);
@@ -200,6 +221,10 @@ impl Random {
             let args = if is_star { vec![] } else { vec![self.number(&types, 1)] };
             let filter = self.chance(30).then(|| self.predicate(&types, 1));
             let distinct = !is_star && self.chance(30);
+            if self.chance(20) {
+                aggregates.push(Aggregate { distinct, filter, ..self.ordered(args) });
+                continue;
+            }
             aggregates.push(Aggregate { func, args, order: vec![], distinct, filter });
         }
         input.reduce(key, aggregates)

@@ -62,6 +62,15 @@ impl Decimal {
         let (m, exponent) = fixed::exp(&fixed::from_decimal(self, bits), bits);
         Ok(fixed::to_decimal(&m, bits, exponent, scale))
     }
+
+    /// The square root with `scale` digits behind the point; the number is not negative.
+    fn sqrt(&self, scale: u16) -> Decimal {
+        // The root of v·10^(2s) is the root of v times 10^s; one digit more decides the rounding.
+        let more = 2 * (i32::from(scale) + 1) - i32::from(self.dscale);
+        let square = Decimal::truncated(self.unscaled.clone(), 0, more).unscaled.into_big();
+        let root = Unscaled::from_big(square.sqrt());
+        Decimal::rescaled(root, i32::from(scale) + 1, scale.into())
+    }
 }
 
 fn logarithm_of(what: &str) -> Error {
@@ -89,12 +98,15 @@ impl Numeric {
         }
         let Numeric::Finite(d) = self else { return Ok(self.clone()) };
         let weight = d.magnitude().unwrap_or(0).div_euclid(4);
-        let scale = result_scale(MIN_SIG_DIGITS - ((weight + 1) * 2 - 1), &[d]);
-        // The root of v·10^(2s) is the root of v times 10^s; one digit more decides the rounding.
-        let more = 2 * (i32::from(scale) + 1) - i32::from(d.dscale);
-        let square = Decimal::truncated(d.unscaled.clone(), 0, more).unscaled.into_big();
-        let root = Unscaled::from_big(square.sqrt());
-        Decimal::rescaled(root, i32::from(scale) + 1, scale.into()).checked()
+        d.sqrt(result_scale(MIN_SIG_DIGITS - ((weight + 1) * 2 - 1), &[d])).checked()
+    }
+
+    /// The square root with `scale` digits behind the point, of a number that is not negative.
+    pub fn sqrt_to(&self, scale: u16) -> Numeric {
+        match self {
+            Numeric::Finite(d) => Numeric::Finite(d.sqrt(scale)),
+            other => other.clone(),
+        }
     }
 
     /// e^self.

@@ -7,13 +7,16 @@
 use sqlparser::ast;
 
 use crate::error::{Error, Result, SqlState};
-use crate::expr::aggregate::Aggregate;
-use crate::expr::functions;
+use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Method};
+use crate::expr::functions::aggregates::{OrderedSet, ordered_set};
+use crate::expr::functions::{self, ResolveError};
 use crate::expr::scalar::Expr;
-use crate::repr::ColumnType;
+use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::call::Arguments;
+use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::order::direction;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::WindowCall;
 
@@ -22,6 +25,17 @@ pub const AGGREGATES: usize = 1 << 40;
 
 /// The column that stands for the first window.
 pub const WINDOWS: usize = 1 << 41;
+
+/// A call of an aggregate as it is written.
+#[derive(Clone, Copy)]
+pub struct Call<'a, 'b> {
+    /// What is called.
+    pub name: &'a str,
+    /// What stands between the parentheses.
+    pub args: &'a Arguments<'b>,
+    /// Where.
+    pub position: Option<u32>,
+}
 
 /// The aggregates and windows of a query.
 #[derive(Default)]
@@ -32,6 +46,8 @@ pub struct Calls {
     pub windows: Vec<WindowCall>,
     /// `WINDOW name AS (…)`.
     pub named: Vec<(String, ast::WindowSpec)>,
+    /// Arguments of aggregates that are the same for all rows of a group.
+    pub direct: Vec<(Expr, Option<u32>)>,
     /// Where columns were used outside aggregates.
     uses: Vec<(usize, Option<u32>)>,
 }
@@ -72,66 +88,22 @@ impl Binder<'_, '_> {
         position: Option<u32>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Typed> {
-        if !function.within_group.is_empty() {
-            return Err(Error::unsupported(
-                format!("{name} WITHIN GROUP"),
-                "Compute it in the client.",
-            )
-            .at(position));
+        let call = Call { name, args, position };
+        let mut aggregate = self.aggregate_call(&call, &function.within_group, cx)?;
+        if let Some(filter) = &function.filter {
+            let mut inner = ExprContext::plain(cx.scope, Clause::Filter);
+            aggregate.filter = Some(self.predicate(filter, &mut inner)?.expr);
         }
-        let mut inner = ExprContext::plain(cx.scope, Clause::Aggregate);
-        let bound = if args.star {
-            vec![]
-        } else if args.exprs.is_empty() && name == "count" {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                "count(*) must be used to call a parameterless aggregate function",
-            )
-            .at(position));
-        } else {
-            let exprs = args.exprs.iter();
-            exprs.map(|arg| self.expr(arg, &mut inner)).collect::<Result<Vec<_>>>()?
-        };
-        // The order in which an aggregate sees its rows decides nothing that is here.
-        for order in args.order_by {
-            self.expr(&order.expr, &mut inner)?;
-        }
-        let types: Vec<_> = bound.iter().map(|arg| arg.scalar(self)).collect();
-        let resolved = functions::resolve_aggregate(name, &types)
-            .map_err(|e| e.of_function(name, &types).at(position))?;
-        let arguments = match bound.into_iter().next() {
-            None => vec![],
-            Some(arg) => vec![match resolved.ty {
-                None => self.settle(arg)?.expr,
-                Some(ty) => {
-                    let typed = self.give_type(arg, ColumnType::nullable(ty))?;
-                    match resolved.cast {
-                        Some(cast) => typed.expr.cast(cast, ty, false),
-                        None => typed.expr,
-                    }
-                }
-            }],
-        };
-        let filter = match &function.filter {
-            None => None,
-            Some(filter) => {
-                let mut inner = ExprContext::plain(cx.scope, Clause::Filter);
-                Some(self.predicate(filter, &mut inner)?.expr)
-            }
-        };
-        let aggregate = Aggregate {
-            func: resolved.func,
-            args: arguments,
-            order: vec![],
-            distinct: args.distinct,
-            filter,
-        };
         let ty = aggregate.func.output_type();
         if let Some(level) = level_of(&aggregate) {
             return self.aggregate_outside(level, aggregate, position);
         }
         let clause = cx.clause;
         let Some(calls) = &mut cx.calls else { return Err(not_allowed(clause).at(position)) };
+        if matches!(ordered_set(name), Some(set) if set != OrderedSet::Mode) {
+            let direct = direct_args(&aggregate);
+            calls.direct.extend(direct.iter().map(|expr| (expr.clone(), position)));
+        }
         Ok(Typed::column(AGGREGATES + calls.add(aggregate), ty))
     }
 
@@ -153,6 +125,244 @@ impl Binder<'_, '_> {
         }
         Ok(self.outer_aggregate(level, aggregate, position))
     }
+
+    /// A call without its filter, which is allowed where it stands.
+    pub fn aggregate_call(
+        &mut self,
+        call: &Call<'_, '_>,
+        within_group: &[ast::OrderByExpr],
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Aggregate> {
+        let (name, position) = (call.name, call.position);
+        let wrong =
+            |message: String| Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).at(position));
+        match (ordered_set(name), within_group) {
+            (None, []) => self.plain_aggregate(call, cx),
+            (Some(set), order) if !order.is_empty() => self.ordered_set(call, set, order, cx),
+            (set, order) => {
+                // The function is looked for first, with all that it is given.
+                let mut inner = ExprContext::plain(cx.scope, Clause::Aggregate);
+                let mut types = vec![];
+                let sorted = order.iter().map(|item| &item.expr);
+                for arg in call.args.exprs.iter().copied().chain(sorted) {
+                    types.push(self.expr(arg, &mut inner)?.scalar(self));
+                }
+                let missing = |e: ResolveError| e.of_function(name, &types).at(position);
+                match set {
+                    Some(set) if set.arity().is_some_and(|arity| arity != types.len()) => {
+                        Err(missing(ResolveError::NotFound))
+                    }
+                    Some(_) => {
+                        wrong(format!("WITHIN GROUP is required for ordered-set aggregate {name}"))
+                    }
+                    None => {
+                        functions::resolve_aggregate(name, &types).map_err(missing)?;
+                        wrong(format!(
+                            "{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+                        ))
+                    }
+                }
+            }
+        }
+    }
+
+    /// An aggregate whose rows are in the order that ORDER BY between the parentheses says.
+    fn plain_aggregate(
+        &mut self,
+        call: &Call<'_, '_>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Aggregate> {
+        let Call { name, args, position } = *call;
+        let mut inner = ExprContext::plain(cx.scope, Clause::Aggregate);
+        if !args.star && args.exprs.is_empty() && name == "count" {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "count(*) must be used to call a parameterless aggregate function",
+            )
+            .at(position));
+        }
+        let mut bound = vec![];
+        if !args.star {
+            for arg in &args.exprs {
+                bound.push(self.expr(arg, &mut inner)?);
+            }
+        }
+        let types: Vec<_> = bound.iter().map(|arg| arg.scalar(self)).collect();
+        let resolved = functions::resolve_aggregate(name, &types)
+            .map_err(|e| e.of_function(name, &types).at(position))?;
+        let (func, mut given, mut exprs) = (resolved.func, vec![], vec![]);
+        if func == AggFunc::JsonbAgg && types == [None] {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                "could not determine polymorphic type because input has type unknown",
+            )
+            .at(position));
+        }
+        for ((arg, ty), cast) in bound.into_iter().zip(resolved.types).zip(resolved.casts) {
+            let typed = match ty {
+                None => self.settle(arg)?,
+                Some(ty) => self.give_type(arg, ColumnType::nullable(ty))?,
+            };
+            given.push(typed.expr.clone());
+            exprs.push(match (cast, ty) {
+                (Some(cast), Some(ty)) => typed.expr.cast(cast, ty, false),
+                _ => typed.expr,
+            });
+        }
+        let mut order = self.order_within(args, &given, &mut exprs, &mut inner)?;
+        if func.method() != Method::Collect {
+            // The order in which rows are added decides nothing.
+            exprs.truncate(given.len());
+            order.clear();
+        }
+        Ok(Aggregate { func, args: exprs, order, distinct: args.distinct, filter: None })
+    }
+
+    /// ORDER BY between the parentheses. Arguments are `given` as they are written and converted
+    /// in `exprs`, to which what else is ordered by is added.
+    fn order_within(
+        &mut self,
+        args: &Arguments<'_>,
+        given: &[Expr],
+        exprs: &mut Vec<Expr>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Vec<ArgOrder>> {
+        let mut order = vec![];
+        for item in args.order_by {
+            let (descending, nulls_first) = direction(item)?;
+            let by = self.typed_expr(&item.expr, cx)?.expr;
+            let same = |other: &Expr| *other == by;
+            let arg = match given.iter().position(same).or(exprs.iter().position(same)) {
+                Some(arg) => arg,
+                None if args.distinct => {
+                    return Err(Error::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "in an aggregate with DISTINCT, ORDER BY expressions must appear in \
+                         argument list",
+                    )
+                    .at(self.expr_position(&item.expr)));
+                }
+                None => {
+                    exprs.push(by);
+                    exprs.len() - 1
+                }
+            };
+            order.push(ArgOrder { arg, descending, nulls_first });
+        }
+        Ok(order)
+    }
+
+    /// An aggregate over rows in the order of WITHIN GROUP.
+    fn ordered_set(
+        &mut self,
+        call: &Call<'_, '_>,
+        set: OrderedSet,
+        within_group: &[ast::OrderByExpr],
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Aggregate> {
+        let Call { name, args, position } = *call;
+        let not_with = |what: &str| {
+            let message = format!("cannot use {what} with WITHIN GROUP");
+            Err(Error::new(SqlState::SYNTAX_ERROR, message).at(position))
+        };
+        if args.distinct {
+            return not_with("DISTINCT");
+        }
+        if !args.order_by.is_empty() {
+            return not_with("multiple ORDER BY clauses");
+        }
+        let mut inner = ExprContext::plain(cx.scope, Clause::Aggregate);
+        let (mut direct, mut sorted, mut order) = (vec![], vec![], vec![]);
+        for arg in &args.exprs {
+            direct.push(self.expr(arg, &mut inner)?);
+        }
+        for (arg, item) in within_group.iter().enumerate() {
+            let (descending, nulls_first) = direction(item)?;
+            order.push(ArgOrder { arg, descending, nulls_first });
+            sorted.push(self.expr(&item.expr, &mut inner)?);
+        }
+        let types: Vec<_> = direct.iter().chain(&sorted).map(|arg| arg.scalar(self)).collect();
+        let not_found = || ResolveError::NotFound.of_function(name, &types).at(position);
+        let (func, args) = match set {
+            OrderedSet::Hypothetical(what) => {
+                if direct.len() != sorted.len() {
+                    return Err(not_found().with_hint(format!(
+                        "To use the hypothetical-set aggregate {name}, the number of hypothetical \
+                         direct arguments (here {}) must match the number of ordering columns \
+                         (here {}).",
+                        direct.len(),
+                        sorted.len()
+                    )));
+                }
+                (AggFunc::Hypothetical(what), self.hypothetical_args(direct, sorted, position)?)
+            }
+            _ => {
+                let ([sorted], true) = (&sorted[..], direct.len() < 2) else {
+                    return Err(not_found());
+                };
+                let fraction = direct.pop();
+                self.value_of_set(set, sorted.clone(), fraction)?.ok_or_else(not_found)?
+            }
+        };
+        Ok(Aggregate { func, args, order, distinct: false, filter: None })
+    }
+
+    /// The function and the arguments of an aggregate that answers with a value of its order, or
+    /// with one between two; none where it does not take such.
+    fn value_of_set(
+        &mut self,
+        set: OrderedSet,
+        sorted: Bound,
+        fraction: Option<Bound>,
+    ) -> Result<Option<(AggFunc, Vec<Expr>)>> {
+        let float8 = ColumnType::nullable(ScalarType::Float8);
+        if fraction.is_some() == (set == OrderedSet::Mode) {
+            return Ok(None);
+        }
+        let fraction = match fraction {
+            None => None,
+            Some(fraction) => match self.implicit(fraction, float8)? {
+                None => return Ok(None),
+                found => found,
+            },
+        };
+        let sorted = match set {
+            OrderedSet::PercentileCont => {
+                let interval = sorted.scalar(self) == Some(ScalarType::Interval);
+                let ty = if interval { ScalarType::Interval.into() } else { float8 };
+                match self.implicit(sorted, ty)? {
+                    None => return Ok(None),
+                    Some(sorted) => sorted,
+                }
+            }
+            _ => self.settle(sorted)?,
+        };
+        let ty = sorted.ty.scalar;
+        let func = match set {
+            OrderedSet::Mode => AggFunc::Mode(ty),
+            OrderedSet::PercentileCont => AggFunc::PercentileCont(ty),
+            _ => AggFunc::PercentileDisc(ty),
+        };
+        let args = std::iter::once(sorted).chain(fraction).map(|arg| arg.expr).collect();
+        Ok(Some((func, args)))
+    }
+
+    /// The columns of a row that is not there, and those of the rows, in common types.
+    fn hypothetical_args(
+        &mut self,
+        direct: Vec<Bound>,
+        sorted: Vec<Bound>,
+        position: Option<u32>,
+    ) -> Result<Vec<Expr>> {
+        let (mut of_rows, mut own) = (vec![], vec![]);
+        for (direct, sorted) in direct.into_iter().zip(sorted) {
+            let mut both = self.unify(vec![sorted, direct], "WITHIN GROUP", position)?;
+            own.extend(both.pop().map(|typed| typed.expr));
+            of_rows.extend(both.pop().map(|typed| typed.expr));
+        }
+        of_rows.extend(own);
+        Ok(of_rows)
+    }
 }
 
 /// The enclosing query to which an aggregate belongs: the innermost of those that it takes
@@ -167,6 +377,11 @@ fn level_of(aggregate: &Aggregate) -> Option<usize> {
         });
     }
     level.filter(|_| !is_own)
+}
+
+/// The arguments of an ordered-set aggregate that are the same for all rows of a group.
+fn direct_args(aggregate: &Aggregate) -> &[Expr] {
+    &aggregate.args[aggregate.order.len()..]
 }
 
 /// The error of an aggregate where there may be none.

@@ -4,7 +4,7 @@ use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
-use crate::expr::functions::aggregates::is_aggregate;
+use crate::expr::functions::aggregates::{is_aggregate, ordered_set};
 use crate::expr::scalar::Expr;
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
@@ -105,12 +105,19 @@ impl Binder<'_, '_> {
         if let Some(over) = &function.over {
             return self.window(&name, function, &args, over, position, cx).map(Bound::from);
         }
-        if is_aggregate(&name) {
+        if is_aggregate(&name) || needs_group(&name, function, &args) {
             return self.aggregate(&name, function, &args, position, cx).map(Bound::from);
         }
         if args.star {
             // Without such a function, that it is none is the fault.
             self.function(&name, vec![], position)?;
+        }
+        if !function.within_group.is_empty() {
+            // The function is looked for with all that it is given.
+            let sorted = function.within_group.iter().map(|item| &item.expr);
+            let all = args.exprs.iter().copied().chain(sorted).map(|arg| self.expr(arg, cx));
+            let all = all.collect::<Result<Vec<_>>>()?;
+            self.function(&name, all, position)?;
         }
         plain_only(&name, function, &args).map_err(|e| e.at(position))?;
         let precision = clock::precision(&function.args);
@@ -195,6 +202,13 @@ impl Binder<'_, '_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a call can only be that of an ordered-set aggregate: a window function of its name
+/// would have no arguments.
+fn needs_group(name: &str, function: &ast::Function, args: &Arguments<'_>) -> bool {
+    let used = !function.within_group.is_empty() || !args.exprs.is_empty();
+    used && ordered_set(name).is_some()
 }
 
 /// Refuses what only aggregates and windows may have.

@@ -7,10 +7,15 @@
 
 use std::collections::BTreeMap;
 
+use bumpalo::Bump;
+
 use crate::error::{Error, Result, SqlState};
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::aggregate::fold::Fold;
+use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::Datum;
+use crate::repr::settings::FormatSettings;
 use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::relation::{Plan, Typed};
@@ -123,9 +128,13 @@ impl<'a> Grouping<'a> {
 
 /// What an aggregate over no rows is.
 fn over_nothing(aggregate: &Aggregate) -> Typed {
-    match aggregate.func {
-        AggFunc::CountStar | AggFunc::Count => Typed::literal(Datum::Int8(0), ScalarType::Int8),
-        func => Typed::null(func.output_type()),
+    let (arena, settings) = (Bump::new(), FormatSettings::default());
+    let cx = EvalContext { arena: &arena, settings: &settings };
+    let ty = aggregate.func.output_type();
+    match Fold::new(aggregate, vec![]).finish(&cx) {
+        Ok(Datum::Null) => Typed::null(ty),
+        Ok(datum) => Typed::literal(datum, ty.scalar),
+        Err(error) => Typed { expr: Expr::Raise(error, ty), ty },
     }
 }
 

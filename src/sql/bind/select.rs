@@ -274,6 +274,7 @@ impl Binder<'_, '_> {
         let windows = std::mem::take(&mut calls.windows);
         let mut window_parts = windows.clone();
         let mut aggregates = std::mem::take(&mut calls.aggregates);
+        let direct = std::mem::take(&mut calls.direct);
         let mut grouping = Grouping::new(scope, calls, group);
         let mut exprs: Vec<&mut Expr> = vec![];
         for output in &mut parts.outputs {
@@ -289,6 +290,9 @@ impl Binder<'_, '_> {
         }
         for expr in &exprs {
             grouping.admit(expr)?;
+        }
+        for (expr, position) in &direct {
+            grouping.admit(expr).map_err(|e| of_direct_argument(e, *position))?;
         }
         for expr in exprs {
             grouping.rewrite(expr);
@@ -391,6 +395,13 @@ impl Binder<'_, '_> {
 fn position_in(parts: &Parts, number: i64) -> Option<usize> {
     let index = usize::try_from(number.checked_sub(1)?).ok()?;
     (index < parts.outputs.len()).then_some(index)
+}
+
+/// The fault of an argument that is not the same for all rows of a group.
+fn of_direct_argument(error: Error, position: Option<u32>) -> Error {
+    error
+        .at(position)
+        .with_detail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
 }
 
 fn grouping_sets() -> Error {

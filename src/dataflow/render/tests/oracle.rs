@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bumpalo::Bump;
 
 use super::super::order::compare_rows;
+use crate::expr::aggregate::fold::Fold;
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
@@ -263,9 +264,14 @@ fn reduce(
                 Some(filter) => filter.eval(datums, &cx)? == Datum::Bool(true),
                 None => true,
             };
+            if !is_simple(aggregate.func) {
+                let all = evaluate_exprs(&aggregate.args, datums, &cx)?;
+                args.push(takes_part.then(|| pack(&all)));
+                continue;
+            }
             let arg = aggregate.args.first();
-            let arg = arg.map_or(Ok(Datum::Bool(true)), |arg| arg.eval(datums, &cx));
-            args.push(if takes_part { Some(arg?) } else { None });
+            let arg = arg.map_or(Ok(Datum::Bool(true)), |arg| arg.eval(datums, &cx))?;
+            args.push((takes_part && !arg.is_null()).then(|| pack(&[arg])));
         }
         let row = pack(&written);
         let group = groups.entry(key_of(key_types, &written));
@@ -273,8 +279,8 @@ fn reduce(
             group.or_insert_with(|| (row.clone(), vec![Vec::new(); aggregates.len()]));
         *least = row.min(least.clone());
         for (all, arg) in all.iter_mut().zip(&args) {
-            if let Some(arg) = arg.filter(|arg| !arg.is_null()) {
-                all.extend((0..count).map(|_| pack(&[arg])));
+            if let Some(arg) = arg {
+                all.extend((0..count).map(|_| arg.clone()));
             }
         }
         Ok(())
@@ -307,6 +313,18 @@ fn aggregate_of<'a>(
 ) -> Result<Datum<'a>, EvalError> {
     let columns: Vec<_> = types.iter().map(|t| crate::repr::ColumnType::nullable(*t)).collect();
     let ty = aggregate.args.first().map_or(ScalarType::Bool, |arg| arg.typ(&columns).scalar);
+    if !is_simple(aggregate.func) {
+        let of_args = aggregate.arg_types(&columns);
+        let settings = arena.alloc(FormatSettings::default());
+        let cx = EvalContext { arena, settings };
+        let mut fold = Fold::new(arena.alloc(aggregate.clone()), of_args.clone());
+        for arg in args {
+            let mut datums = Vec::new();
+            decode_values(&of_args, arg.bytes(), &mut datums);
+            fold.take(arena.alloc_slice_copy(&datums), 1);
+        }
+        return fold.finish(&cx);
+    }
     let mut datums = Vec::new();
     args.iter().for_each(|arg| decode_values(&[ty], arg.bytes(), &mut datums));
     let mut with_rows: Vec<(Datum<'_>, &Row)> = datums.into_iter().zip(args).collect();
@@ -337,11 +355,17 @@ fn aggregate_of<'a>(
                 let mean = sum.div(&Numeric::from_i128(count as i128))?;
                 Datum::Numeric(mean.encode_in(arena))
             }
-            Sum::Float(sum) => Datum::Float8(sum / count as f64),
+            Sum::Float(sum) => Datum::Float8((sum + 0.0) / count as f64),
             Sum::Span(sum) => Datum::Interval(interval_divide(&sum, count as f64)?),
         },
-        AggFunc::CountStar | AggFunc::Count => unreachable!(),
+        _ => unreachable!("counts and what is not simple are treated above"),
     })
+}
+
+/// Whether an aggregate is worked out here; the others are folded over all rows.
+fn is_simple(func: AggFunc) -> bool {
+    use AggFunc::{Avg, BoolAnd, BoolOr, Count, CountStar, Max, Min, Sum};
+    matches!(func, CountStar | Count | Min(_) | Max(_) | Sum(_) | Avg(_) | BoolAnd | BoolOr)
 }
 
 enum Sum {

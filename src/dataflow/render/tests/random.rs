@@ -3,13 +3,13 @@
 use rand::prelude::*;
 
 use super::harness::{check, dataflow, layout, random_history, tables};
-use crate::expr::aggregate::{AggFunc, Aggregate};
+use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Hypothetical, Paired, Spread};
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::plan::physical::{Dataflow, Node};
 use crate::plan::relation::ColumnOrder;
-use crate::repr::ScalarType;
 use crate::repr::key::KeyMode;
+use crate::repr::{Datum, ScalarType};
 
 use ScalarType::{Bool, Float8, Int4, Int8, Interval as Span, Numeric as Num};
 
@@ -153,9 +153,42 @@ impl Planner<'_> {
         if self.rng.random_bool(0.2) {
             return Aggregate { filter, ..Aggregate::count_star() };
         }
-        let func = *funcs.choose(self.rng).unwrap();
         let distinct = self.rng.random_bool(0.4);
+        if self.rng.random_bool(0.3) {
+            let column = Expr::Column(column);
+            return Aggregate { distinct, filter, ..self.computed_again(column, ty) };
+        }
+        match ty {
+            Int4 | Int8 => funcs.extend([AggFunc::BitXor(ty), AggFunc::BitAnd(ty)]),
+            _ => {}
+        }
+        if let Int4 | Int8 | Num | Float8 = ty {
+            let spread = Spread { ty, sample: self.rng.random() };
+            funcs.extend([AggFunc::Variance(spread), AggFunc::Stddev(spread)]);
+        }
+        let func = *funcs.choose(self.rng).unwrap();
+        if ty == Float8 && self.rng.random_bool(0.3) {
+            let args = vec![Expr::Column(column), Expr::Column(column)];
+            let func = AggFunc::Paired(Paired::CovarPop);
+            return Aggregate { func, args, distinct, filter, ..Aggregate::count_star() };
+        }
         Aggregate { distinct, filter, ..Aggregate::of(func, Expr::Column(column)) }
+    }
+
+    /// An aggregate that looks at all rows of a group, of a column of that type.
+    fn computed_again(&mut self, column: Expr, ty: ScalarType) -> Aggregate {
+        let order = |descending| vec![ArgOrder { arg: 0, descending, nulls_first: false }];
+        let half = || Expr::literal(Datum::Float8(0.5), Float8);
+        let descending = self.rng.random();
+        let (func, args) = match self.rng.random_range(0..4) {
+            0 => (AggFunc::JsonbAgg, vec![column]),
+            1 => (AggFunc::Mode(ty), vec![column]),
+            2 => (AggFunc::PercentileDisc(ty), vec![column, half()]),
+            _ if matches!(ty, Float8 | Span) => (AggFunc::PercentileCont(ty), vec![column, half()]),
+            _ => (AggFunc::Hypothetical(Hypothetical::DenseRank), vec![column, Expr::null(ty)]),
+        };
+        let order = order(descending);
+        Aggregate { func, args, order, distinct: false, filter: None }
     }
 
     fn top_k(&mut self, input: usize, types: Vec<ScalarType>) {

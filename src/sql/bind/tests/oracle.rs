@@ -300,7 +300,6 @@ fn what_is_not_there_says_so() {
         "select * from generate_series(1, 3)",
         "select generate_series(1, 3)",
         "select t from t",
-        "select string_agg(b, ',') from t",
         "select id from t for update",
         "select id from t tablesample system (1)",
         "explain analyze select 1",
