@@ -32,6 +32,7 @@ pub struct OptimizerConfig {
 pub const SIMPLIFY: &[Rule] = &[
     Rule { name: "let_inlining", apply: rules::let_inlining::apply },
     Rule { name: "constant_folding", apply: rules::constant_folding::apply },
+    Rule { name: "common_factors", apply: rules::common_factors::apply },
     Rule { name: "constant_relations", apply: rules::constant_relations::apply },
     Rule { name: "constant_join_inputs", apply: rules::constant_join_inputs::apply },
     Rule { name: "union_flattening", apply: rules::union_flattening::apply },

@@ -1,5 +1,6 @@
 //! The rules, one a file. Their order is [`crate::optimizer::pipeline`]'s.
 
+pub mod common_factors;
 pub mod common_subplans;
 pub mod constant_folding;
 pub mod constant_join_inputs;

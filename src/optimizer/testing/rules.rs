@@ -150,6 +150,22 @@ fn join_equalities() {
 }
 
 #[test]
+fn common_factors() {
+    let (joined, small) = (eq(col(0), col(3)), lt(col(1), int(3)));
+    let both = Expr::and(vec![joined.clone(), small.clone()]);
+    let other = Expr::and(vec![lt(col(1), col(4)), joined.clone()]);
+    assert_eq!(
+        after("common_factors", t().cross(u()).filter(vec![Expr::or(vec![both.clone(), other])])),
+        lines(&["Filter [#0 = #3, (#1 < 3) OR (#1 < #4)]", "  Join []", "    Get t", "    Get u",])
+    );
+    assert_eq!(
+        after("common_factors", t().filter(vec![Expr::or(vec![both, joined])])),
+        lines(&["Filter [#0 = #3]", "  Get t"])
+    );
+    unchanged("common_factors", t().filter(vec![Expr::or(vec![small, eq(col(0), int(1))])]));
+}
+
+#[test]
 fn predicate_pushdown() {
     let predicates = vec![
         eq(col(0), col(3)),
