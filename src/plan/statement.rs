@@ -293,6 +293,8 @@ pub struct NewColumn {
     pub default: Option<String>,
     /// The sequence that serial or identity makes.
     pub sequence: Option<NewSequence>,
+    /// The sequence that its default takes values of: `DEFAULT nextval('…')`.
+    pub values_of: Option<GlobalId>,
 }
 
 /// A sequence that a column brings along.

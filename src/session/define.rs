@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::catalog::item::{
     ColumnDefault, Index, Item, ItemKind, PrimaryKey, Sequence, Table, View,
 };
-use crate::catalog::objects::{Change, taken};
+use crate::catalog::objects::{Catalog, Change, taken};
 use crate::coord::request::{Commit, DdlChange, Install, When};
 use crate::error::{Error, Result, SqlState};
 use crate::optimizer::physical::{Want, index_layout, table_layout, view_layout};
@@ -91,16 +91,19 @@ impl Session {
         let mut next = first.0;
         let (mut defaults, mut sequences) = (Vec::new(), Vec::new());
         for (at, column) in create.columns.iter().enumerate() {
-            defaults.push(match (&column.sequence, &column.default) {
-                (Some(new), _) => {
+            defaults.push(match (&column.sequence, column.values_of, &column.default) {
+                (Some(new), _, _) => {
                     next += 1;
                     let id = GlobalId(next);
                     sequences.push(owned_sequence(id, &create, column, new.options, first, at));
                     let (identity, always) = (new.identity, new.always);
                     Some(ColumnDefault::Sequence { id, identity, always })
                 }
-                (None, Some(text)) => Some(ColumnDefault::Expression(text.clone())),
-                (None, None) => None,
+                (None, Some(id), _) => {
+                    Some(ColumnDefault::Sequence { id, identity: false, always: false })
+                }
+                (None, None, Some(text)) => Some(ColumnDefault::Expression(text.clone())),
+                (None, None, None) => None,
             });
         }
         let columns = create.columns.iter();
@@ -269,6 +272,7 @@ impl Session {
         if !cascades.is_empty() && !drop.cascade {
             return Err(self.dependents_exist(drop.objects[0], &cascades));
         }
+        self.check_defaults(&wanted)?;
         match &cascades[..] {
             [] => {}
             [(one, _)] => self.note(format!("drop cascades to {one}")),
@@ -285,6 +289,27 @@ impl Session {
             self.transaction_mut()?.define(id, None, None)?;
         }
         Ok(Outcome::Done(drop.tag.into()))
+    }
+
+    /// Refuses to drop a sequence from under the defaults of a table that stays: the table would
+    /// go with it.
+    fn check_defaults(&self, wanted: &BTreeSet<GlobalId>) -> Result<()> {
+        let catalog = &self.transaction()?.catalog;
+        for id in wanted {
+            let item = catalog.expect(*id)?;
+            let mut users = catalog.dependents(*id).filter(|user| !wanted.contains(&user.id));
+            let user = users.find(|user| matches!(user.kind, ItemKind::Table(_)));
+            if let (ItemKind::Sequence(_), Some(user)) = (&item.kind, user) {
+                return Err(Error::unsupported(
+                    format!(
+                        "dropping sequence {} with a default of table {}",
+                        item.name, user.name
+                    ),
+                    "Drop the table too.",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Puts an object behind all that depends on it. `cascades`: what nobody named.
@@ -314,7 +339,7 @@ impl Session {
         }
         order.push(id);
         if let ItemKind::Table(table) = &item.kind {
-            order.extend(table.sequences());
+            order.extend(table.sequences().filter(|id| is_owned(&catalog, *id, item.id)));
         }
         Ok(())
     }
@@ -349,6 +374,16 @@ impl Session {
         if let Err(error) = self.engine.client.commit(commit).await {
             tracing::warn!(%error, "a cancelled definition could not be undone");
         }
+    }
+}
+
+/// Whether a sequence is that of a column, and goes with its table.
+fn is_owned(catalog: &Catalog, sequence: GlobalId, table: GlobalId) -> bool {
+    match catalog.get(sequence).map(|item| &item.kind) {
+        Some(ItemKind::Sequence(sequence)) => {
+            sequence.owned_by.is_some_and(|(owner, _)| owner == table)
+        }
+        _ => false,
     }
 }
 

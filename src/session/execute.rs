@@ -92,11 +92,11 @@ impl Session {
                 if matches!(what, Discard::All) {
                     self.statements.clear();
                     self.portals.clear();
-                    self.sequence_values.clear();
+                    self.sequences.clear();
                     let changed = self.variables.reset_all();
                     self.reports.extend(changed);
                 } else if matches!(what, Discard::Sequences) {
-                    self.sequence_values.clear();
+                    self.sequences.clear();
                 }
                 Ok(Outcome::Done(discard_tag(what).into()))
             }
@@ -113,12 +113,23 @@ impl Session {
         }
         let types = select.relation.typ().scalars();
         let order = select.finishing.order_by;
-        let hint = limit.filter(|_| order.is_empty()).map(|l| l.saturating_add(offset));
-        let stream = self.read_relation(select.relation, hint).await?;
         let project = select.finishing.project;
-        let mut rows = Rows::streamed(stream, types, project, offset, limit);
-        if !order.is_empty() {
-            rows.sort(&order, &self.cancel).await?;
+        let hint = limit.map(|l| l.saturating_add(offset));
+        let mut relation = select.relation;
+        let mut rows;
+        if self.settle_calls(&mut relation)? {
+            let (computed, in_order) = self.computed(relation, &order, hint).await?;
+            rows = Rows::ready(computed, types).finished(project, offset, limit);
+            if !in_order {
+                rows.sort(&order, &self.cancel).await?;
+            }
+        } else {
+            let hint = hint.filter(|_| order.is_empty());
+            let stream = self.read_relation(relation, hint).await?;
+            rows = Rows::streamed(stream, types).finished(project, offset, limit);
+            if !order.is_empty() {
+                rows.sort(&order, &self.cancel).await?;
+            }
         }
         self.await_durable().await?;
         let tag = Tag::Counted("SELECT");

@@ -6,6 +6,7 @@
 //! * [`session`] — one client's session: the pipeline of a statement
 //! * `execute` — each kind of statement; `read`, `write`, `define`, `watch`, `copy_data`,
 //!   `control`, `explain` — how
+//! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
 //! * [`variables`], [`copy`] — settings, and the formats of COPY
@@ -28,6 +29,7 @@ mod portals;
 mod prepared;
 mod read;
 mod rows;
+mod sequences;
 #[allow(clippy::module_inception)] // The file holds the type that the module is about.
 pub mod session;
 mod transaction;

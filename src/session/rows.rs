@@ -25,15 +25,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Rows as they come.
-    pub(super) fn streamed(
-        stream: RowStream,
-        types: Vec<ScalarType>,
-        project: Vec<usize>,
-        skip: u64,
-        left: Option<u64>,
-    ) -> Rows {
-        Rows { types, project, stream: Some(stream), waiting: VecDeque::new(), skip, left }
+    /// Rows as they come, all columns.
+    pub(super) fn streamed(stream: RowStream, types: Vec<ScalarType>) -> Rows {
+        Rows { stream: Some(stream), ..Rows::ready(Vec::new(), types) }
     }
 
     /// Rows that are there, all columns.
@@ -41,6 +35,11 @@ impl Rows {
         let project = (0..types.len()).collect();
         let waiting = rows.into_iter().map(|row| (row, 1)).collect();
         Rows { types, project, stream: None, waiting, skip: 0, left: None }
+    }
+
+    /// Of these columns, without the first `skip` rows, and not more than `left`.
+    pub(super) fn finished(self, project: Vec<usize>, skip: u64, left: Option<u64>) -> Rows {
+        Rows { project, skip, left, ..self }
     }
 
     /// The next row, not projected. Cancel-safe.
@@ -77,7 +76,7 @@ impl Rows {
 
     /// Reads all rows and puts them in order.
     pub(super) async fn sort(&mut self, order: &[ColumnOrder], cancel: &CancelToken) -> Result<()> {
-        let mut rows = Vec::new();
+        let mut rows: Vec<_> = std::mem::take(&mut self.waiting).into();
         if let Some(mut stream) = self.stream.take() {
             while let Some(more) = cancel.or(stream.next()).await? {
                 rows.extend(more);

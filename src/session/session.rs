@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use crate::coord::request::When;
 use crate::error::{Error, Result, SqlState};
+use crate::expr::functions::sequence::SequenceCalls;
 use crate::plan::statement::Statement;
-use crate::repr::{GlobalId, RelationDesc};
+use crate::repr::RelationDesc;
 use crate::session::engine::Engine;
 use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice, TimeoutGuard};
 use crate::session::portals::{Lone, Portal, Unsent};
@@ -44,8 +45,8 @@ pub struct Session {
     pub(super) unsent: Option<Unsent>,
     /// Whether it has committed something that may not be durable yet.
     pub(super) ahead: bool,
-    /// The last value that this session took from each sequence.
-    pub(super) sequence_values: HashMap<GlobalId, i64>,
+    /// What it has been given by sequences.
+    pub(super) sequences: SequenceCalls,
     /// What is to be said before the statement's end.
     pub(super) notices: Vec<Notice>,
     /// Reported settings that have changed.
@@ -102,7 +103,7 @@ impl Session {
             lone_possible: false,
             unsent: None,
             ahead: false,
-            sequence_values: HashMap::new(),
+            sequences: SequenceCalls::default(),
             notices: Vec::new(),
             reports: Vec::new(),
         })

@@ -13,6 +13,7 @@ use crate::catalog::item::{ItemKind, Table};
 use crate::coord::request::{ArrangementRead, Read, ReadSet};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::func::EvalContext;
+use crate::expr::functions::sequence::sequence_calls;
 use crate::expr::mfp::Mfp;
 use crate::plan::physical::{Arrangement, ArrangementId, Bounds};
 use crate::plan::relation::Relation;
@@ -77,17 +78,11 @@ impl Session {
         let ItemKind::Table(table) = &item.kind else {
             return Err(Error::internal("rows are put into what is no table"));
         };
-        let mut values = Vec::new();
-        for source in columns {
-            values.push(match source {
-                ColumnSource::Sequence(id) => self.take_values(*id, rows.len() as u64).await?,
-                _ => Vec::new(),
-            });
-        }
+        let mut values = self.default_values(columns, rows.len() as u64).await?;
         let settings = self.variables.format().clone();
         let mut arena = Bump::new();
         let mut whole = Vec::with_capacity(rows.len());
-        for (at, row) in rows.iter().enumerate() {
+        for row in &rows {
             arena.reset();
             let cx = EvalContext { arena: &arena, settings: &settings };
             let mut given = Vec::with_capacity(types.len());
@@ -97,8 +92,10 @@ impl Session {
                 datums.push(match source {
                     ColumnSource::Source(from) => given[*from],
                     ColumnSource::Default(expr) => expr.eval(&[], &cx)?,
-                    ColumnSource::Sequence(_) => {
-                        sequence_datum(values[column][at], table.desc.columns[column].ty.scalar)?
+                    ColumnSource::Sequence(id) => {
+                        let value = values.get_mut(id).and_then(Iterator::next);
+                        let value = value.ok_or_else(|| Error::internal("too few values"))?;
+                        sequence_datum(value, table.desc.columns[column].ty.scalar)?
                     }
                 });
             }
@@ -106,22 +103,6 @@ impl Session {
             whole.push(pack(&datums));
         }
         Ok(whole)
-    }
-
-    async fn take_values(&mut self, sequence: GlobalId, count: u64) -> Result<Vec<i64>> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let item = self.transaction()?.catalog.expect(sequence)?.clone();
-        let ItemKind::Sequence(definition) = &item.kind else {
-            return Err(Error::internal("a default names what is no sequence"));
-        };
-        let request = self.engine.client.next_values(sequence, definition.clone(), count);
-        let values = self.cancel.or(request).await?;
-        if let Some(last) = values.last() {
-            self.sequence_values.insert(sequence, *last);
-        }
-        Ok(values)
     }
 
     /// Puts whole rows into a table's buffer; returns those that were put.
@@ -368,9 +349,13 @@ impl Session {
     /// All rows of a selection, in a fixed order, and their types.
     async fn selected(
         &mut self,
-        selection: Relation,
+        mut selection: Relation,
     ) -> Result<(Vec<(Row, Diff)>, Vec<ScalarType>)> {
         let types = selection.typ().scalars();
+        if self.settle_calls(&mut selection)? {
+            let (rows, _) = self.computed(selection, &[], None).await?;
+            return Ok((rows.into_iter().map(|row| (row, 1)).collect(), types));
+        }
         let mut stream = self.read_relation(selection, None).await?;
         let mut rows = Vec::new();
         while let Some(more) = self.cancel.or(stream.next()).await? {
@@ -397,18 +382,23 @@ impl Session {
         let desc = item.desc().ok_or_else(|| Error::internal("RETURNING from no table"))?;
         let types = desc.scalars();
         let settings = self.variables.format().clone();
-        let mut arena = Bump::new();
+        if rows.len() > 1 && returning.exprs.iter().any(|expr| sequence_calls(expr).0) {
+            return Err(Error::unsupported(
+                "RETURNING a function of a sequence for several rows",
+                "Return the column that holds the value.",
+            ));
+        }
         let mut results = Vec::with_capacity(rows.len());
         for row in &rows {
-            arena.reset();
-            let cx = EvalContext { arena: &arena, settings: &settings };
-            let mut datums = Vec::with_capacity(types.len());
-            decode_values(&types, row.bytes(), &mut datums);
-            let mut values = Vec::with_capacity(returning.exprs.len());
-            for expr in &returning.exprs {
-                values.push(expr.eval(&datums, &cx)?);
-            }
-            results.push(pack(&values));
+            let result = self.with_sequences(|| {
+                let arena = Bump::new();
+                let cx = EvalContext { arena: &arena, settings: &settings };
+                let mut datums = Vec::with_capacity(types.len());
+                decode_values(&types, row.bytes(), &mut datums);
+                let values = returning.exprs.iter().map(|expr| expr.eval(&datums, &cx));
+                Ok(pack(&values.collect::<std::result::Result<Vec<_>, _>>()?))
+            });
+            results.push(result.await?);
         }
         let rows = Rows::ready(results, returning.desc.scalars());
         Ok(Outcome::Rows { desc: returning.desc, rows: Box::new(rows), tag: Tag::Fixed(tag) })

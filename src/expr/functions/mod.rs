@@ -45,6 +45,7 @@ pub mod regexp;
 pub mod regexp_arrays;
 pub mod registry;
 pub mod resolve;
+pub mod sequence;
 pub mod slices;
 pub mod string_casts;
 pub mod text;

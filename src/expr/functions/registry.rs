@@ -8,7 +8,7 @@ use crate::expr::functions::{
     array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
     conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
     degrees, encoding, float, formatting, integer, jsonb, jsonb_build, like, math, numeric,
-    quoting, regexp, regexp_arrays, slices, text, uuid,
+    quoting, regexp, regexp_arrays, sequence, slices, text, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -42,6 +42,7 @@ static FAMILIES: &[&Family] = &[
     &jsonb::FAMILY,
     &jsonb_build::FAMILY,
     &uuid::FAMILY,
+    &sequence::FAMILY,
     &bytea::FAMILY,
     &encoding::FAMILY,
     &conversion_calls::FAMILY,

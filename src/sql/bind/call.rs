@@ -5,6 +5,7 @@ use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::aggregates::{is_aggregate, ordered_set};
+use crate::expr::functions::sequence::is_sequence_function;
 use crate::expr::scalar::Expr;
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
@@ -125,6 +126,9 @@ impl Binder<'_, '_> {
             && let Some(time) = self.time_function(&name, precision, position)?
         {
             return Ok(time);
+        }
+        if is_sequence_function(&name) {
+            return self.sequence_call(&name, &args.exprs, position, cx).map(Bound::from);
         }
         let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
         if !qualified && let Some(special) = self.special_call(&name, &bound, position)? {

@@ -124,11 +124,16 @@ impl Binder<'_, '_> {
         };
         let options = SequenceOptions::of_type(ty.scalar);
         let mut sequence = serial.map(|_| NewSequence { always: false, identity: false, options });
-        let (mut default, mut null) = (None, Vec::new());
+        let (mut default, mut values_of, mut null) = (None, None, Vec::new());
         for option in &column.options {
             match &option.option {
                 ast::ColumnOption::Null => null.push(true),
                 ast::ColumnOption::NotNull => null.push(false),
+                ast::ColumnOption::Default(expr)
+                    if is_counter(ty.scalar) && self.default_sequence(expr)?.is_some() =>
+                {
+                    values_of = self.default_sequence(expr)?;
+                }
                 ast::ColumnOption::Default(expr) => {
                     let text = expr.to_string();
                     self.default_expr(&text, &column_name, ty)
@@ -161,7 +166,7 @@ impl Binder<'_, '_> {
             }
         }
         check_null(&null, &mut ty, &column_name, table)?;
-        if default.is_some() && sequence.is_some() {
+        if (default.is_some() || values_of.is_some()) && sequence.is_some() {
             let what = match serial {
                 Some(_) => "multiple default values",
                 None => "both default and identity",
@@ -171,7 +176,7 @@ impl Binder<'_, '_> {
                 format!("{what} specified for column \"{column_name}\" of table \"{table}\""),
             ));
         }
-        Ok(NewColumn { name: column_name, ty, default, sequence })
+        Ok(NewColumn { name: column_name, ty, default, sequence, values_of })
     }
 
     /// The sequence of an identity column.
@@ -181,7 +186,7 @@ impl Binder<'_, '_> {
         always: bool,
         given: &[ast::SequenceOptions],
     ) -> Result<NewSequence> {
-        if !matches!(scalar, ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8) {
+        if !is_counter(scalar) {
             return Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
                 "identity column type must be smallint, integer, or bigint",
@@ -491,6 +496,11 @@ fn serial_type(ty: &ast::DataType) -> Option<ScalarType> {
     }
 }
 
+/// Whether values of a sequence may be of this type.
+fn is_counter(scalar: ScalarType) -> bool {
+    matches!(scalar, ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8)
+}
+
 fn integer(expr: &ast::Expr) -> Result<i64> {
     expr.to_string().replace(' ', "").parse().map_err(|_| {
         Error::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{expr}\""))
@@ -516,6 +526,7 @@ fn table_as(given: &[ast::ColumnDef], desc: &crate::repr::RelationDesc) -> Resul
         ty: ColumnType { nullable: true, ..column.ty },
         default: None,
         sequence: None,
+        values_of: None,
     });
     Ok(columns.collect())
 }

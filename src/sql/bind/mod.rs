@@ -35,6 +35,7 @@ mod relation;
 mod resolve;
 mod scope;
 mod select;
+mod sequence;
 mod setop;
 mod special;
 mod subquery;

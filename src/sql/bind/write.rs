@@ -205,15 +205,7 @@ impl Binder<'_, '_> {
                     Cell::Value(bound, position) => {
                         self.assign(bound, &target.name, target.ty, position)?
                     }
-                    Cell::Default => match self.default_of(table, at)? {
-                        ColumnSource::Default(expr) => Typed { ty: expr.typ(&[]), expr },
-                        _ => {
-                            return Err(Error::unsupported(
-                                format!("DEFAULT beside values for column \"{}\"", target.name),
-                                "Insert the rows with and without a value in two statements.",
-                            ));
-                        }
-                    },
+                    Cell::Default => self.default_value(table, at)?,
                 });
             }
             columns[at] = Some(ColumnSource::Source(from));
@@ -280,6 +272,19 @@ impl Binder<'_, '_> {
                 let name = &table.desc.columns[at].name;
                 Ok(ColumnSource::Default(self.default_expr(text, name, ty)?))
             }
+        }
+    }
+
+    /// The default of a column as a value among others.
+    fn default_value(&mut self, table: &Table, at: usize) -> Result<Typed> {
+        let column = &table.desc.columns[at];
+        match self.default_of(table, at)? {
+            ColumnSource::Default(expr) => Ok(Typed { ty: expr.typ(&[]), expr }),
+            ColumnSource::Sequence(id) => {
+                let next = self.next_value(id)?;
+                self.assign(next.into(), &column.name, column.ty, None)
+            }
+            ColumnSource::Source(_) => Err(Error::internal("a default of another column")),
         }
     }
 
@@ -424,7 +429,7 @@ impl Binder<'_, '_> {
                 .at(position));
             }
             assigned.push(at);
-            new[at] = self.assigned(&item, table, at, value, &scope)?;
+            new[at] = self.assigned(table, at, value, &scope)?;
         }
         let rows = self.filtered(&item, &scope, update.selection.as_ref())?;
         let old = (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty));
@@ -439,7 +444,6 @@ impl Binder<'_, '_> {
 
     fn assigned(
         &mut self,
-        item: &Item,
         table: &Table,
         at: usize,
         value: &ast::Expr,
@@ -461,13 +465,7 @@ impl Binder<'_, '_> {
             )));
         }
         if is_default {
-            return match self.default_of(table, at)? {
-                ColumnSource::Default(expr) => Ok(Typed { ty: expr.typ(&[]), expr }),
-                _ => Err(Error::unsupported(
-                    format!("UPDATE of \"{}\".\"{}\" to its sequence", item.name, column.name),
-                    "Call nextval, and assign what it answers.",
-                )),
-            };
+            return self.default_value(table, at);
         }
         let position = self.expr_position(value);
         let mut cx = ExprContext::plain(scope, Clause::Update);
