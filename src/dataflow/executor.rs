@@ -197,7 +197,7 @@ impl Loop<'_> {
             }
             (BuiltSink::Sent(subscription), Some(reader)) => {
                 let kind = match plan.sink {
-                    Sink::Peek => StreamKind::Peek,
+                    Sink::Peek { .. } => StreamKind::Peek,
                     Sink::Subscribe { .. } | Sink::Arrange(_) => StreamKind::Changes,
                 };
                 let stream = Stream::new(reader, kind, subscription);
@@ -353,6 +353,7 @@ mod tests {
     use super::super::command::Bounds;
     use super::super::emit::{Emit, RowLogic};
     use super::super::import::import;
+    use super::super::pressure::Pressure;
     use super::super::scan::scan;
     use super::super::subscribe::{SubscribeOptions, subscribe};
     use super::super::testing::{number, row};
@@ -413,6 +414,8 @@ mod tests {
                 snapshot: true,
                 up_to: None,
                 buffer_bytes_max: 1 << 20,
+                counts_snapshot: false,
+                eager: false,
             };
             let result = match &plan.sink {
                 Sink::Arrange(_) => {
@@ -422,12 +425,24 @@ mod tests {
                     let errs = arrange_rows(errs, "view errors").trace;
                     BuiltSink::Arranged(Box::new(Maintained::new(oks, Some(errs), plan.as_of)))
                 }
-                Sink::Subscribe { .. } => {
-                    BuiltSink::Sent(subscribe(whole, errs, "subscribe", options, notify))
-                }
-                Sink::Peek => {
+                Sink::Subscribe { .. } => BuiltSink::Sent(subscribe(
+                    whole,
+                    errs,
+                    "subscribe",
+                    options,
+                    Pressure::default(),
+                    notify,
+                )),
+                Sink::Peek { .. } => {
                     options.up_to = Some(plan.as_of + 1);
-                    BuiltSink::Sent(subscribe(whole, errs, "peek", options, notify))
+                    BuiltSink::Sent(subscribe(
+                        whole,
+                        errs,
+                        "peek",
+                        options,
+                        Pressure::default(),
+                        notify,
+                    ))
                 }
             };
             Built { imports: Imports(vec![promises]), result }
@@ -560,7 +575,7 @@ mod tests {
         ) -> Result<Content, EvalError> {
             let reader = self.new_reader();
             let id = GlobalId(QUERY.0 + reader);
-            self.create(id, of, Sink::Peek, Some(reader), at, need);
+            self.create(id, of, Sink::Peek { buffer_limit: 1 << 20 }, Some(reader), at, need);
             self.workers.send(Command::Credit { reader, bytes: 100 });
             let answer = self.collect(reader);
             self.workers.send(Command::Cancel { reader });
@@ -692,7 +707,7 @@ mod tests {
             });
             let engine = Engine::start(2);
             // There is no such import, on both workers.
-            engine.create(VIEW, TABLE, Sink::Peek, None, 0, 0);
+            engine.create(VIEW, TABLE, Sink::Peek { buffer_limit: 1 << 20 }, None, 0, 0);
             engine.next();
         }
         let folder = tempfile::tempdir().unwrap();

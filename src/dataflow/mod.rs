@@ -20,6 +20,7 @@ pub mod import;
 pub mod input;
 pub mod join;
 pub mod peek;
+pub mod pressure;
 mod readers;
 pub mod render;
 pub mod scan;

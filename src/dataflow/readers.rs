@@ -159,7 +159,7 @@ impl Stream {
         let (worker, reader) = (outlet.worker, self.reader);
         let errors = batch.errs.iter().map(|(_, row, count)| (row, *count));
         let failed = if batch.overflow {
-            Some(EvalError::new(SqlState::OUT_OF_MEMORY, "out of memory"))
+            Some(too_large())
         } else if batch.oks.iter().any(|(.., count)| *count < 0) {
             Some(negative_count())
         } else {
@@ -206,6 +206,15 @@ impl Stream {
 /// The least of the errors that are there.
 fn least_error<'a>(errors: impl Iterator<Item = (&'a Row, Diff)>) -> Option<EvalError> {
     errors.filter(|(_, count)| *count > 0).map(|(row, _)| error_of(row.bytes())).min()
+}
+
+#[cold]
+fn too_large() -> EvalError {
+    EvalError {
+        detail: Some("What has not been sent is more than result_buffer_limit.".into()),
+        hint: Some("Ask for fewer rows, with LIMIT or WHERE, or raise the setting.".into()),
+        ..EvalError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "the result is too large")
+    }
 }
 
 fn internal(message: &'static str) -> EvalError {

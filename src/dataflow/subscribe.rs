@@ -5,7 +5,8 @@
 //! the worker takes them as the reader's credit allows. What the reader has not taken stays here;
 //! changes past a limit in bytes end the subscription. The snapshot does not count: however large,
 //! it waits until the reader has taken it, in messages whose frontier does not pass its time. What
-//! has been taken is given back as it goes, so that no row is here twice.
+//! has been taken is given back as it goes, so that no row is here twice. The one result of a query
+//! is a snapshot that does count; where no row of it can be taken back, it goes out as it comes.
 //!
 //! Each worker sends its own part; whoever hears them all releases what lies below the least of
 //! their frontiers.
@@ -22,6 +23,7 @@ use timely::progress::frontier::MutableAntichain;
 
 use super::arrangement::{RowUpdate, Rows, RowsByKey, route};
 use super::emit::encoded_bytes;
+use super::pressure::Pressure;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// What a subscription is to send.
@@ -35,6 +37,10 @@ pub struct SubscribeOptions {
     pub up_to: Option<Timestamp>,
     /// How many bytes of changes, beyond the snapshot, may wait for the reader on one worker.
     pub buffer_bytes_max: u64,
+    /// Whether the snapshot counts among these, too.
+    pub counts_snapshot: bool,
+    /// Whether rows go out as they come. None may be taken back then.
+    pub eager: bool,
 }
 
 /// A part of a subscription's stream, from one worker.
@@ -76,6 +82,8 @@ struct Buffer {
     /// The frontier that was last handed over, if any was.
     reported: Option<Option<Timestamp>>,
     overflow: bool,
+    /// Tells what feeds an eager sink how much waits.
+    pressure: Pressure,
     /// Called when there is something new to take.
     notify: Box<dyn Fn()>,
 }
@@ -97,6 +105,7 @@ pub fn subscribe<'s>(
     errs: Rows<'s>,
     name: &str,
     options: SubscribeOptions,
+    pressure: Pressure,
     notify: Box<dyn Fn()>,
 ) -> Subscription {
     let buffer = Rc::new(RefCell::new(Buffer {
@@ -108,6 +117,7 @@ pub fn subscribe<'s>(
         frontier: Some(Timestamp::MIN),
         reported: None,
         overflow: false,
+        pressure,
         notify,
     }));
     let subscription = Subscription(Rc::clone(&buffer));
@@ -125,6 +135,7 @@ pub fn subscribe<'s>(
                 buffer.stash(updates.drain(..).map(|((_, row), time, diff)| (row, time, diff)), 0);
             });
             err_input.for_each(|_, updates| buffer.stash(updates.drain(..), 1));
+            buffer.hand_over();
             buffer.advance(frontiers);
         }
     });
@@ -173,17 +184,34 @@ impl Buffer {
             if dropped && (side == 0 || time > options.as_of) {
                 continue;
             }
-            let counts = time > options.as_of;
+            let counts = options.counts(time);
             let changes = &mut self.open.entry(time.max(options.as_of)).or_default()[side];
             if counts {
                 self.bytes += cost(&row);
             }
             changes.rows.push((row, diff));
-            if changes.rows.len() >= changes.consolidate_at.max(CONSOLIDATE_AT) {
+            if !options.eager && changes.rows.len() >= changes.consolidate_at.max(CONSOLIDATE_AT) {
                 self.bytes -= changes.consolidate(counts);
                 changes.consolidate_at = changes.rows.len() * 2;
             }
         }
+    }
+
+    /// Lets go of what has come, where that need not be complete.
+    fn hand_over(&mut self) {
+        if !self.options.eager || self.open.is_empty() {
+            return;
+        }
+        while let Some((time, [oks, errs])) = self.open.pop_first() {
+            for (mut changes, is_error) in [(errs, true), (oks, false)] {
+                if !changes.rows.is_empty() {
+                    changes.rows.reverse();
+                    self.complete.push_back((time, is_error, changes.rows));
+                }
+            }
+        }
+        self.pressure.set(self.bytes);
+        (self.notify)();
     }
 
     fn advance(&mut self, frontiers: &[MutableAntichain<Timestamp>]) {
@@ -204,7 +232,7 @@ impl Buffer {
                 let (time, [oks, errs]) = entry.remove_entry();
                 // Errors come first: what goes with them is of no use.
                 for (mut changes, is_error) in [(errs, true), (oks, false)] {
-                    self.bytes -= changes.consolidate(time > self.options.as_of);
+                    self.bytes -= changes.consolidate(self.options.counts(time));
                     if !changes.rows.is_empty() {
                         changes.rows.reverse();
                         self.complete.push_back((time, is_error, changes.rows));
@@ -226,7 +254,7 @@ impl Buffer {
         let mut batch = SubscribeBatch { overflow: self.overflow, ..SubscribeBatch::default() };
         let mut room = TAKEN_MAX;
         while let Some((time, is_error, rows)) = self.complete.front_mut() {
-            let counts = *time > self.options.as_of;
+            let counts = self.options.counts(*time);
             while self.credit > 0
                 && room > 0
                 && let Some((row, diff)) = rows.pop()
@@ -251,6 +279,9 @@ impl Buffer {
             Some((time, ..)) => Some(*time),
             None => self.frontier,
         };
+        if self.options.eager {
+            self.pressure.set(self.bytes);
+        }
         let news = !batch.oks.is_empty()
             || !batch.errs.is_empty()
             || self.reported != Some(batch.frontier)
@@ -263,6 +294,13 @@ impl Buffer {
         }
         self.reported = Some(batch.frontier);
         news.then_some(batch)
+    }
+}
+
+impl SubscribeOptions {
+    /// Whether what waits at a time counts.
+    fn counts(&self, time: Timestamp) -> bool {
+        self.counts_snapshot || time > self.as_of
     }
 }
 
@@ -294,7 +332,14 @@ mod tests {
     use timely::worker::Worker;
 
     fn options(as_of: Timestamp) -> SubscribeOptions {
-        SubscribeOptions { as_of, snapshot: true, up_to: None, buffer_bytes_max: 1 << 20 }
+        SubscribeOptions {
+            as_of,
+            snapshot: true,
+            up_to: None,
+            buffer_bytes_max: 1 << 20,
+            counts_snapshot: false,
+            eager: false,
+        }
     }
 
     /// Subscribes to a table's values; the value 99 is an error.
@@ -307,7 +352,7 @@ mod tests {
             });
             let (oks, errs) = scan(arranged, "scan", options.as_of, logic, true);
             let errs = errs.expect("it can fail");
-            subscribe(oks, errs, "subscribe", options, Box::new(|| ()))
+            subscribe(oks, errs, "subscribe", options, Pressure::default(), Box::new(|| ()))
         })
     }
 

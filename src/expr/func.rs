@@ -10,9 +10,11 @@ use bumpalo::Bump;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::functions;
 use crate::expr::polymorphic::{self, ElementFn};
+use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Datum, Element, ScalarType};
 
@@ -78,6 +80,8 @@ pub struct FuncDef {
     pub volatility: Volatility,
     /// The computation.
     pub eval: Eval,
+    /// What a function has that returns rows; such a one is not evaluated as an expression.
+    pub set: Option<SetDef>,
 }
 
 impl FuncDef {
@@ -101,7 +105,23 @@ impl FuncDef {
             fallible: true,
             volatility: Volatility::Immutable,
             eval: Eval::Plain(eval),
+            set: None,
         }
+    }
+
+    /// A strict, immutable function that returns rows of these columns, and can fail.
+    pub const fn set(
+        oid: u32,
+        name: &'static str,
+        args: &'static [ScalarType],
+        columns: &'static [SetColumn],
+        open: OpenFn,
+    ) -> FuncDef {
+        let ret = columns[0].ty;
+        let func = FuncDef::new(oid, name, args, ret, |_, _| {
+            Err(EvalError::new(SqlState::INTERNAL_ERROR, "rows in the place of a value"))
+        });
+        FuncDef { set: Some(SetDef { columns, open }), ..func }
     }
 
     /// The same, but it never fails.

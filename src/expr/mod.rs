@@ -18,6 +18,7 @@ pub mod number_template;
 pub mod polymorphic;
 pub mod regex;
 pub mod scalar;
+pub mod table;
 
 #[cfg(test)]
 mod tests;

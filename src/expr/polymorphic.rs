@@ -161,6 +161,7 @@ impl PolyDef {
             fallible: self.fallible,
             volatility: self.volatility,
             eval: Eval::Element(self.eval, element),
+            set: None,
         }
     }
 }
@@ -245,6 +246,7 @@ fn make_quantified(oid: u32, op: &'static FuncDef, every: bool) -> Option<FuncDe
         fallible: op.fallible,
         volatility: op.volatility,
         eval: Eval::Quantified(op, every),
+        set: None,
     })
 }
 

@@ -6,6 +6,7 @@
 use crate::expr::aggregate::Aggregate;
 use crate::expr::error::EvalError;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation, RelationType};
 use crate::repr::{ColumnType, Diff, GlobalId, Row};
 
@@ -58,6 +59,11 @@ impl Relation {
             return self;
         }
         Relation::Map { input: Box::new(self), exprs }
+    }
+
+    /// Each row with each row that a function returns for it.
+    pub fn flat_map(self, func: TableFunc, args: Vec<Expr>) -> Relation {
+        Relation::FlatMap { input: Box::new(self), func, args }
     }
 
     /// The rows for which all predicates are true.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::physical::{
     Arrangement, ArrangementId, Bounds, Dataflow, Node, NodeId, Sink, Source,
 };
@@ -146,6 +147,7 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::Let { id, .. } => Item::new("Let").word("", format!("l{id}")),
         Relation::Project { outputs, .. } => Item::new("Project").list("", columns(outputs)),
         Relation::Map { exprs, .. } => Item::new("Map").list("", exprs),
+        Relation::FlatMap { func, args, .. } => flat_map(func, args),
         Relation::Filter { predicates, .. } => Item::new("Filter").list("", predicates),
         Relation::Join { equivalences, .. } => {
             Item::new("Join").list("", equivalences.iter().map(equivalence))
@@ -165,6 +167,18 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::Threshold { .. } => Item::new("Threshold"),
         Relation::Union { .. } => Item::new("Union"),
     }
+}
+
+fn flat_map(func: &TableFunc, args: &[Expr]) -> Item {
+    let mut rest = args;
+    let calls = func.parts.iter().map(|part| {
+        let (own, others) = rest.split_at(part.args);
+        rest = others;
+        let own = own.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
+        let name = part.func.map_or("", |func| func.0.name);
+        format!("{name}({own})")
+    });
+    Item::new("FlatMap").list("", calls).flag("ordinality", func.ordinality)
 }
 
 fn columns(columns: &[usize]) -> impl Iterator<Item = String> {
@@ -287,7 +301,7 @@ pub fn dataflow(dataflow: &Dataflow, names: Names<'_>) -> Item {
     let sink = match &dataflow.sink {
         Sink::Arrange(layout) => arranged(Item::new("Maintain"), layout),
         Sink::Subscribe { .. } => Item::new("Subscribe"),
-        Sink::Peek => Item::new("Return"),
+        Sink::Peek { .. } => Item::new("Return"),
     };
     let mut readers = BTreeMap::new();
     for node in &dataflow.nodes {
@@ -338,6 +352,7 @@ impl Shown<'_> {
             }
             Node::Mfp { mfp, .. } if mfp.is_identity() => Item::new("Read"),
             Node::Mfp { mfp, .. } => mfp_details(Item::new("Mfp"), mfp),
+            Node::FlatMap { func, args, .. } => flat_map(func, args),
             Node::Arrange { layout, .. } => arranged(Item::new("Arrange"), layout),
             Node::Join { mfp, .. } => mfp_details(Item::new("Join"), mfp),
             Node::Reduce { key, aggregates, .. } if aggregates.is_empty() => {
@@ -373,6 +388,7 @@ pub fn inputs(node: &Node) -> Vec<NodeId> {
     match node {
         Node::Constant { .. } | Node::Import { .. } => Vec::new(),
         Node::Mfp { input, .. }
+        | Node::FlatMap { input, .. }
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }
         | Node::TopK { input, .. }

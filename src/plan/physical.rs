@@ -12,6 +12,7 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::relation::ColumnOrder;
 use crate::repr::key::KeyMode;
 use crate::repr::settings::FormatSettings;
@@ -113,7 +114,10 @@ pub enum Sink {
         buffer_limit: u64,
     },
     /// Its rows at `as_of` go to a reader, once; the dataflow then ends.
-    Peek,
+    Peek {
+        /// Bytes that may wait for the reader on one worker.
+        buffer_limit: u64,
+    },
 }
 
 /// The position of an earlier node.
@@ -141,6 +145,17 @@ pub enum Node {
         types: Vec<ScalarType>,
         /// What to do.
         mfp: Mfp,
+    },
+    /// Each row with each row that a function returns for it.
+    FlatMap {
+        /// The input, which may be arranged.
+        input: NodeId,
+        /// The input's column types.
+        types: Vec<ScalarType>,
+        /// The function, whose columns come behind the input's.
+        func: TableFunc,
+        /// Its arguments, over the input's columns.
+        args: Vec<Expr>,
     },
     /// Arranges a collection. Rows whose strict key has a NULL are left out.
     Arrange {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::error::EvalError;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::repr::{ColumnType, Diff, GlobalId, Row};
 
 /// The type of a relation without names.
@@ -79,6 +80,16 @@ pub enum Relation {
         input: Box<Relation>,
         /// The new columns.
         exprs: Vec<Expr>,
+    },
+    /// Each row of the input with each row that the function returns for it; a row for which it
+    /// returns none is left out.
+    FlatMap {
+        /// The input.
+        input: Box<Relation>,
+        /// The function, whose columns come behind the input's.
+        func: TableFunc,
+        /// Its arguments, over the input's columns.
+        args: Vec<Expr>,
     },
     /// The rows for which all predicates are true.
     Filter {

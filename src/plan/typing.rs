@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::relation::{Equivalence, Relation, RelationType};
 use crate::plan::visit::grow;
 use crate::repr::{ColumnType, ScalarType};
@@ -57,6 +58,7 @@ impl Relation {
             Relation::Let { body, .. } => body.arity(),
             Relation::Project { outputs, .. } => outputs.len(),
             Relation::Map { input, exprs } => input.arity() + exprs.len(),
+            Relation::FlatMap { input, func, .. } => input.arity() + func.arity(),
             Relation::Filter { input, .. }
             | Relation::Negate { input }
             | Relation::Threshold { input } => input.arity(),
@@ -80,6 +82,7 @@ impl Relation {
                 }
                 ty
             }
+            Relation::FlatMap { input, func, .. } => flat_map(input.typ(), func),
             Relation::Filter { input, predicates } => filter(input.typ(), predicates),
             Relation::Join { inputs, equivalences } => {
                 join(inputs.iter().map(Relation::typ).collect(), equivalences)
@@ -156,6 +159,19 @@ fn project(input: RelationType, outputs: &[usize]) -> RelationType {
     for key in &input.keys {
         let places = key.iter().map(|c| outputs.iter().position(|o| o == c));
         if let Some(key) = places.collect() {
+            ty.add_key(key);
+        }
+    }
+    ty
+}
+
+/// Rows of one input row are told apart by their number alone.
+fn flat_map(mut ty: RelationType, func: &TableFunc) -> RelationType {
+    ty.columns.extend(func.columns());
+    let ordinal = ty.arity() - 1;
+    for mut key in std::mem::take(&mut ty.keys) {
+        if func.ordinality {
+            key.push(ordinal);
             ty.add_key(key);
         }
     }

@@ -27,6 +27,7 @@ impl Relation {
             Relation::Let { value, body, .. } => vec![value, body],
             Relation::Project { input, .. }
             | Relation::Map { input, .. }
+            | Relation::FlatMap { input, .. }
             | Relation::Filter { input, .. }
             | Relation::Reduce { input, .. }
             | Relation::TopK { input, .. }
@@ -43,6 +44,7 @@ impl Relation {
             Relation::Let { value, body, .. } => vec![value, body],
             Relation::Project { input, .. }
             | Relation::Map { input, .. }
+            | Relation::FlatMap { input, .. }
             | Relation::Filter { input, .. }
             | Relation::Reduce { input, .. }
             | Relation::TopK { input, .. }
@@ -87,6 +89,7 @@ impl Relation {
     pub fn own_exprs(&self) -> Vec<&Expr> {
         match self {
             Relation::Map { exprs, .. } => exprs.iter().collect(),
+            Relation::FlatMap { args, .. } => args.iter().collect(),
             Relation::Filter { predicates, .. } => predicates.iter().collect(),
             Relation::Join { equivalences, .. } => {
                 equivalences.iter().flat_map(|e| &e.exprs).collect()
@@ -102,6 +105,7 @@ impl Relation {
     pub fn own_exprs_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Relation::Map { exprs, .. } => exprs.iter_mut().collect(),
+            Relation::FlatMap { args, .. } => args.iter_mut().collect(),
             Relation::Filter { predicates, .. } => predicates.iter_mut().collect(),
             Relation::Join { equivalences, .. } => {
                 equivalences.iter_mut().flat_map(|e| &mut e.exprs).collect()
@@ -112,6 +116,12 @@ impl Relation {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether this node alone can fail.
+    pub fn own_fails(&self) -> bool {
+        let func = matches!(self, Relation::FlatMap { func, .. } if func.is_fallible());
+        func || self.own_exprs().into_iter().any(Expr::is_fallible)
     }
 
     /// Calls `f` for each expression of each node (not for the parts of expressions).

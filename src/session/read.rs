@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::expr::scalar::Expr;
 use crate::optimizer::physical::{Lowered, Want, lower};
 use crate::optimizer::{OptimizerConfig, optimize};
-use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow};
+use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow, Sink};
 use crate::plan::relation::Relation;
 use crate::repr::GlobalId;
 use crate::repr::settings::FormatSettings;
@@ -82,6 +82,7 @@ impl Session {
     ) -> Result<RowStream> {
         let engine = self.engine.clone();
         let settings = self.variables.format().clone();
+        let buffer_limit = self.variables.result_buffer_limit();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
         let relation = optimize(relation, &config(&settings));
@@ -104,7 +105,8 @@ impl Session {
                 let read = ArrangementRead { target, layout, bounds, mfp, limit, settings };
                 (Read::Arrangement(Box::new(read)), sets)
             }
-            Lowered::Dataflow(dataflow) => {
+            Lowered::Dataflow(mut dataflow) => {
+                dataflow.sink = Sink::Peek { buffer_limit };
                 let sets = dataflow
                     .imports
                     .iter()

@@ -15,6 +15,7 @@ use timely::dataflow::Scope;
 use timely::worker::Worker;
 
 use super::constant::{constant_error, constant_rows};
+use super::flat_map::{Expansion, flat_map};
 use super::mfp::{join_logic, row_logic};
 use super::reader::RowReader;
 use super::reduce::Reduction;
@@ -29,6 +30,7 @@ use crate::dataflow::built::{Built, Imports, Notify, Rendering};
 use crate::dataflow::emit::{RowLogic, error_row};
 use crate::dataflow::import::{Promise, import_until};
 use crate::dataflow::join::join_rows;
+use crate::dataflow::pressure::Pressure;
 use crate::dataflow::scan::scan;
 use crate::dataflow::traces::Traces;
 use crate::expr::error::EvalError;
@@ -88,6 +90,8 @@ pub(super) struct Walk<'s, 'p> {
     imported: Vec<(RowArranged<'s>, Option<ErrorSource>)>,
     sources: Vec<Rows<'s>>,
     shaped_for: Vec<Option<NodeId>>,
+    /// What waits for the reader of an eager sink.
+    pub(super) pressure: Pressure,
 }
 
 impl<'s, 'p> Walk<'s, 'p> {
@@ -103,9 +107,10 @@ impl<'s, 'p> Walk<'s, 'p> {
             imported: Vec::new(),
             sources: Vec::new(),
             shaped_for: shapes(plan),
+            pressure: Pressure::default(),
         };
         let until = match plan.sink {
-            Sink::Peek => Some(plan.as_of.saturating_add(1)),
+            Sink::Peek { .. } => Some(plan.as_of.saturating_add(1)),
             Sink::Subscribe { up_to, .. } => up_to,
             Sink::Arrange(_) => None,
         };
@@ -151,6 +156,16 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let logic = |reader| row_logic(reader, mfp, settings, shaper);
                 let fallible = fallible || mfp.is_fallible();
                 self.each_row(*input, types, logic, fallible, id, &name("Mfp"))
+            }
+            Node::FlatMap { input, types, func, args } => {
+                let (shaper, fallible) = self.out(id);
+                let fallible = fallible || func.is_fallible() || args.iter().any(Expr::is_fallible);
+                let expansion = Expansion::new(func, args, types, &self.plan.settings, shaper);
+                let (rows, mut errors) = self.whole(*input);
+                let (rows, errs) =
+                    flat_map(rows, &name("FlatMap"), expansion, self.pressure.clone(), fallible);
+                self.note(errs, &mut errors);
+                (Data::Rows(rows, self.shaped_for[id]), errors)
             }
             Node::Arrange { input, layout } => {
                 let (rows, errors) = self.shaped(*input, id);
@@ -454,7 +469,11 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
                     inputs(node).for_each(|input| want(input, consumer, &mut shapes));
                 }
             }
-            Node::Constant { .. } | Node::Import { .. } | Node::Mfp { .. } | Node::Join { .. } => {}
+            Node::Constant { .. }
+            | Node::Import { .. }
+            | Node::Mfp { .. }
+            | Node::FlatMap { .. }
+            | Node::Join { .. } => {}
         }
     }
     shapes
@@ -465,6 +484,7 @@ fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
     let (one, two, many): (Option<NodeId>, Option<NodeId>, &[NodeId]) = match node {
         Node::Constant { .. } | Node::Import { .. } => (None, None, &[]),
         Node::Mfp { input, .. }
+        | Node::FlatMap { input, .. }
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }
         | Node::TopK { input, .. }

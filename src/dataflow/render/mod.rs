@@ -15,6 +15,7 @@ pub mod collate;
 pub mod collected;
 pub mod constant;
 pub mod extreme;
+pub mod flat_map;
 pub mod group;
 pub mod mfp;
 pub mod order;

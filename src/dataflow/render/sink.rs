@@ -8,7 +8,7 @@ use crate::dataflow::arrangement::arrange_rows;
 use crate::dataflow::built::{BuiltSink, Notify};
 use crate::dataflow::subscribe::{SubscribeOptions, subscribe};
 use crate::dataflow::traces::Maintained;
-use crate::plan::physical::Sink;
+use crate::plan::physical::{Node, Sink};
 use crate::repr::Row;
 
 /// Ends a dataflow.
@@ -43,25 +43,38 @@ pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Notify) -> BuiltSink {
                 snapshot: *snapshot,
                 up_to: *up_to,
                 buffer_bytes_max: *buffer_limit,
+                counts_snapshot: false,
+                eager: false,
             };
             send(walk, options, notify)
         }
-        Sink::Peek => {
-            // Whoever asked once waits for the answer, so it is not limited.
+        Sink::Peek { buffer_limit } => {
             let options = SubscribeOptions {
                 as_of,
                 snapshot: true,
                 up_to: Some(as_of.saturating_add(1)),
-                buffer_bytes_max: u64::MAX / 2,
+                buffer_bytes_max: *buffer_limit,
+                counts_snapshot: true,
+                eager: only_adds(&walk.plan.nodes),
             };
             send(walk, options, notify)
         }
     }
 }
 
+/// Whether no row that comes is ever taken back, at one time: rows that were written out, and what
+/// is made of them one by one.
+fn only_adds(nodes: &[Node]) -> bool {
+    nodes.iter().all(|node| match node {
+        Node::Constant { rows } => rows.iter().flatten().all(|(_, count)| *count > 0),
+        Node::Mfp { .. } | Node::FlatMap { .. } | Node::Union { .. } => true,
+        _ => false,
+    })
+}
+
 fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Notify) -> BuiltSink {
     let (last, _) = walk.last();
     let (rows, errors) = walk.whole(last);
     let errors = walk.errors(&errors).unwrap_or_else(|| empty(walk.scope).as_collection());
-    BuiltSink::Sent(subscribe(rows, errors, "Reader", options, notify))
+    BuiltSink::Sent(subscribe(rows, errors, "Reader", options, walk.pressure.clone(), notify))
 }

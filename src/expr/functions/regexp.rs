@@ -174,6 +174,24 @@ fn replace(
     Ok(out)
 }
 
+/// What lies between the matches, of which empty ones count only behind the one before and
+/// before the end (`regexp_split_to_table`; arguments value, pattern, and flags).
+pub(super) fn split<'a>(args: &[Datum<'a>], function: &str) -> Result<Vec<&'a str>, EvalError> {
+    let value = text(args[0]);
+    let flags = flags_of(args, 2, function)?;
+    let mut matches = Matches::new(compiled(text(args[1]), flags)?, value, 1);
+    let (mut parts, mut begin, mut before) = (Vec::new(), 0, 0);
+    while let Some(found) = matches.next() {
+        if found.start < value.len() && found.end > before {
+            parts.push(&value[begin..found.start]);
+            begin = found.end;
+        }
+        before = found.end;
+    }
+    parts.push(&value[begin..]);
+    Ok(parts)
+}
+
 /// `regexp_replace(value, pattern, replacement, flags)`.
 fn replace_with_flags<'a>(args: &[Datum<'a>], flags: &str) -> Result<String, EvalError> {
     if let Some(digit) = flags.chars().next().filter(char::is_ascii_digit) {

@@ -7,8 +7,8 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
     array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
     conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
-    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, like, math, numeric,
-    quoting, regexp, regexp_arrays, sequence, slices, text, uuid,
+    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, jsonb_sets, like, math,
+    numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -50,6 +50,9 @@ static FAMILIES: &[&Family] = &[
     &datetime_arithmetic::FAMILY,
     &datetime_comparison::FAMILY,
     &datetime_overlaps::FAMILY,
+    &series::FAMILY,
+    &jsonb_sets::FAMILY,
+    &text_sets::FAMILY,
 ];
 
 /// The functions over arrays of any type.

@@ -82,6 +82,9 @@ impl<'a> Builder<'a> {
                 let predicates = mfp.predicates.iter().map(|(_, p)| p);
                 !mfp.expressions.iter().chain(predicates).any(Expr::is_volatile)
             }
+            Node::FlatMap { func, args, .. } => {
+                !func.is_volatile() && !args.iter().any(Expr::is_volatile)
+            }
             _ => true,
         };
         if let Some(at) = self.nodes.iter().position(|n| shared && *n == node) {
@@ -199,6 +202,12 @@ impl<'a> Builder<'a> {
                 self.locals.insert(*id, value);
                 return self.collection(body);
             }
+            Relation::FlatMap { input, func, args } => Node::FlatMap {
+                input: self.collection(input)?,
+                types: input.typ().scalars(),
+                func: func.clone(),
+                args: args.clone(),
+            },
             Relation::Reduce { input, group_key, aggregates } => {
                 let columns = input.typ().columns;
                 Node::Reduce {

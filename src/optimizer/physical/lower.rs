@@ -59,7 +59,7 @@ pub fn lower(
         id: GlobalId::FIRST_TRANSIENT,
         imports: builder.imports,
         nodes: builder.nodes,
-        sink: Sink::Peek,
+        sink: Sink::Peek { buffer_limit: u64::MAX / 2 },
         as_of: 0,
         settings: settings.clone(),
     }))

@@ -64,6 +64,7 @@ fn is_worth_sharing(relation: &Relation) -> bool {
     match relation {
         Relation::Join { .. } | Relation::Reduce { .. } => true,
         Relation::TopK { .. } | Relation::Threshold { .. } => true,
+        Relation::FlatMap { .. } => true,
         Relation::Project { input, .. }
         | Relation::Map { input, .. }
         | Relation::Filter { input, .. }
@@ -79,6 +80,7 @@ fn is_closed(relation: &Relation) -> bool {
     relation.visit(&mut |node| {
         closed &= !matches!(node, Relation::Get { id: Id::Local(_), .. } | Relation::Let { .. });
         closed &= !node.own_exprs().into_iter().any(|e| e.is_volatile());
+        closed &= !matches!(node, Relation::FlatMap { func, .. } if func.is_volatile());
     });
     closed
 }

@@ -17,6 +17,9 @@ use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Diff, Row, ScalarType};
 
+/// More rows than this are left to the function that makes them.
+const EXPANDED_MAX: usize = 1_000;
+
 /// The rule.
 pub fn apply(relation: &mut Relation, config: &OptimizerConfig) -> bool {
     let mut changed = false;
@@ -46,6 +49,13 @@ fn step(node: &mut Relation, config: &OptimizerConfig) -> bool {
         Relation::Project { input, outputs } => {
             let mfp = Mfp::identity(input.arity()).project(outputs.iter().copied());
             compute(node, &mfp, config)
+        }
+        Relation::FlatMap { input, .. } => {
+            if is_empty(input) {
+                empty(node)
+            } else {
+                expand(node, config)
+            }
         }
         Relation::Negate { input } => match input.as_mut() {
             Relation::Constant { rows: Ok(rows), ty } => {
@@ -92,6 +102,38 @@ fn compute(node: &mut Relation, mfp: &Mfp, config: &OptimizerConfig) -> bool {
     let Ok(rows) = evaluate(rows, &ty.scalars(), mfp, config) else { return false };
     let ty = constant_type(node.typ(), &rows);
     *node = Relation::constant(rows, ty);
+    true
+}
+
+/// Puts the rows of functions over a constant in its place, where they are few.
+fn expand(node: &mut Relation, config: &OptimizerConfig) -> bool {
+    let Relation::FlatMap { input, func, args } = &*node else { return false };
+    let Relation::Constant { rows: Ok(rows), ty } = &**input else { return false };
+    if func.is_volatile() || args.iter().any(Expr::is_volatile) {
+        return false;
+    }
+    let (types, of_func) = (ty.scalars(), func.columns());
+    let of_func: Vec<ScalarType> = of_func.iter().map(|c| c.scalar).collect();
+    let mut out = Vec::new();
+    for (row, diff) in rows {
+        let arena = Bump::new();
+        let cx = EvalContext { arena: &arena, settings: &config.settings };
+        let mut datums = Vec::new();
+        decode_values(&types, row.bytes(), &mut datums);
+        let values: Result<Vec<_>, _> = args.iter().map(|arg| arg.eval(&datums, &cx)).collect();
+        let Ok(found) = values.and_then(|values| func.open(&values, &cx)) else { return false };
+        for more in found {
+            let Ok(more) = more else { return false };
+            if out.len() == EXPANDED_MAX {
+                return false;
+            }
+            let mut whole = datums.clone();
+            decode_values(&of_func, more.bytes(), &mut whole);
+            out.push((pack(&whole), *diff));
+        }
+    }
+    let ty = constant_type(node.typ(), &out);
+    *node = Relation::constant(out, ty);
     true
 }
 

@@ -35,11 +35,7 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
             locals.insert(*id, known);
             walk(body, locals, changed)
         }
-        Relation::Project { input, outputs } => {
-            let known = walk(input, locals, changed);
-            let of = |(i, c): (usize, &usize)| Some((i, known.get(c)?.clone()));
-            outputs.iter().enumerate().filter_map(of).collect()
-        }
+        Relation::Project { input, outputs } => project(&walk(input, locals, changed), outputs),
         Relation::Map { input, exprs } => {
             let mut known = walk(input, locals, changed);
             let arity = input.arity();
@@ -49,6 +45,11 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
                     known.insert(arity + i, literal.clone());
                 }
             }
+            known
+        }
+        Relation::FlatMap { input, args, .. } => {
+            let known = walk(input, locals, changed);
+            args.iter_mut().for_each(|arg| replace(arg, &known, changed));
             known
         }
         Relation::Filter { input, predicates } => {
@@ -93,6 +94,11 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
             known
         }
     })
+}
+
+fn project(known: &Known, outputs: &[usize]) -> Known {
+    let of = |(i, c): (usize, &usize)| Some((i, known.get(c)?.clone()));
+    outputs.iter().enumerate().filter_map(of).collect()
 }
 
 fn replace(expr: &mut Expr, known: &Known, changed: &mut bool) {

@@ -70,6 +70,15 @@ fn push(node: &mut Relation) -> bool {
             some(predicates, |p| is_free(p).then(|| p.clone()), |through| wrap(input, through))
         }
         Relation::Map { input, exprs } => push_map(input, exprs, predicates),
+        Relation::FlatMap { input, .. } => {
+            let arity = input.arity();
+            let of_input = |p: &Expr| {
+                let columns = p.columns();
+                let passes = is_free(p) && columns.iter().all(|c| *c < arity);
+                (passes && !columns.is_empty()).then(|| p.clone())
+            };
+            some(predicates, of_input, |through| wrap(input, through))
+        }
         Relation::Reduce { input, group_key, .. } => push_reduce(input, group_key, predicates),
         Relation::TopK { input, group_key, .. } => {
             let types = input.typ().columns;

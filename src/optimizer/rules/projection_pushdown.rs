@@ -48,6 +48,7 @@ impl State {
             Relation::Let { .. } => self.binding(node, needed),
             Relation::Project { .. } => self.project(node, needed),
             Relation::Map { .. } => self.map(node, needed),
+            Relation::FlatMap { .. } => self.flat_map(node, needed),
             Relation::Filter { input, predicates } => {
                 let mut below = needed.clone();
                 below.extend(predicates.iter().flat_map(Expr::columns));
@@ -148,6 +149,21 @@ impl State {
         let kept: Vec<Expr> = kept.collect();
         self.changed |= kept.len() != before;
         *node = input.take().map(kept);
+        self.cut(node, &has, needed);
+    }
+
+    /// What a function returns comes whole.
+    fn flat_map(&mut self, node: &mut Relation, needed: &BTreeSet<usize>) {
+        let Relation::FlatMap { input, func, args } = node else { return };
+        let arity = input.arity();
+        let mut below: BTreeSet<usize> = needed.range(..arity).copied().collect();
+        below.extend(args.iter().flat_map(Expr::columns));
+        self.changed |= below.len() < arity;
+        self.prune(input, &below);
+        let to = positions(&below);
+        args.iter_mut().for_each(|arg| arg.map_columns(|c| to[&c]));
+        let mut has = below;
+        has.extend(arity..arity + func.arity());
         self.cut(node, &has, needed);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::evaluate::{Bag, apply, compute, mfp, reduce, threshold, top_k, with};
+use super::evaluate::{Bag, apply, compute, flat_map, mfp, reduce, threshold, top_k, with};
 use crate::expr::error::EvalError;
 use crate::optimizer::physical::Lowered;
 use crate::plan::physical::{Arrangement, Bounds, Dataflow, Node, Source};
@@ -122,6 +122,9 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
             }
             Node::Mfp { input, types, mfp: steps } => {
                 Done::Rows(mfp(types, done[*input].rows(), steps))
+            }
+            Node::FlatMap { input, types, func, args } => {
+                Done::Rows(flat_map(types, done[*input].rows(), func, args))
             }
             Node::Arrange { input, layout } => {
                 assert!(matches!(done[*input], Done::Rows(_)), "arranged twice");

@@ -11,6 +11,7 @@ use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::optimizer::physical::build::peel;
 use crate::plan::relation::{ColumnOrder, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
@@ -110,6 +111,9 @@ impl World {
                 self.evaluate(body)
             }
             Relation::Join { .. } => self.join(relation),
+            Relation::FlatMap { input, func, args } => {
+                flat_map(&input.typ().scalars(), self.evaluate(input), func, args)
+            }
             Relation::Reduce { input, group_key, aggregates } => {
                 reduce(&input.typ().scalars(), self.evaluate(input), group_key, aggregates)
             }
@@ -184,6 +188,37 @@ impl World {
         }
         out
     }
+}
+
+/// Each row with each that the function returns for it.
+pub fn flat_map(types: &[ScalarType], input: Bag, func: &TableFunc, args: &[Expr]) -> Bag {
+    let (arena, settings) = (Bump::new(), FormatSettings::default());
+    let cx = EvalContext { arena: &arena, settings: &settings };
+    let of_func: Vec<ScalarType> = func.columns().iter().map(|c| c.scalar).collect();
+    let mut out = Bag { errors: input.errors, ..Bag::default() };
+    for (row, diff) in input.rows {
+        with(types, &row, |datums| {
+            let values: Result<Vec<_>, _> = args.iter().map(|a| a.eval(datums, &cx)).collect();
+            let rows = match values.and_then(|values| func.open(&values, &cx)) {
+                Ok(rows) => rows,
+                Err(error) => {
+                    out.errors.insert(error);
+                    return;
+                }
+            };
+            for more in rows {
+                match more {
+                    Ok(more) => with(&of_func, &more, |more| {
+                        out.add(pack(&[datums, more].concat()), diff);
+                    }),
+                    Err(error) => {
+                        out.errors.insert(error);
+                    }
+                }
+            }
+        });
+    }
+    out
 }
 
 pub fn threshold(mut bag: Bag) -> Bag {

@@ -5,7 +5,9 @@ use rand::prelude::*;
 use super::evaluate::Bag;
 use super::shapes::{T, U, col, divide, eq, int, lt, plus, t, u};
 use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Spread};
+use crate::expr::func::Func;
 use crate::expr::scalar::Expr;
+use crate::expr::table::{Part, TableFunc};
 use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
 use crate::repr::value::pack;
 use crate::repr::{Datum, GlobalId, ScalarType};
@@ -80,7 +82,7 @@ impl Random {
                 _ => t(),
             };
         }
-        match self.0.random_range(0..12) {
+        match self.0.random_range(0..13) {
             0 | 1 => {
                 let input = self.relation(depth - 1);
                 let types = input.typ().scalars();
@@ -127,8 +129,22 @@ impl Random {
                 let classes = if types.is_empty() || arity == 0 { vec![] } else { vec![class] };
                 value.let_in(id, Relation::join(inputs, classes))
             }
+            11 => self.flat_map(depth - 1),
             _ => self.relation(depth - 1),
         }
+    }
+
+    /// Short series, alone or two side by side.
+    fn flat_map(&mut self, depth: u32) -> Relation {
+        let input = self.relation(depth);
+        let types = input.typ().scalars();
+        let series = Func::by_oid(1067).expect("generate_series of two int4");
+        let (mut parts, mut args) = (Vec::new(), Vec::new());
+        for _ in 0..self.0.random_range(1..3) {
+            parts.push(Part::of(series));
+            args.extend([self.number(&types, 1), self.number(&types, 1)]);
+        }
+        input.flat_map(TableFunc { parts, ordinality: self.chance(30) }, args)
     }
 
     fn constant(&mut self) -> Relation {

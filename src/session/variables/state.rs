@@ -221,6 +221,11 @@ impl Variables {
         self.int("subscribe_buffer_limit") << 10
     }
 
+    /// How many bytes of a query's result may wait to be sent.
+    pub fn result_buffer_limit(&self) -> u64 {
+        self.int("result_buffer_limit") << 10
+    }
+
     /// How many rounds an iteration may take; none: without limit.
     pub fn recursion_limit(&self) -> Option<u64> {
         Some(self.int("recursion_limit")).filter(|limit| *limit > 0)

@@ -18,6 +18,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::direction;
 use crate::sql::bind::relation::Typed;
+use crate::sql::bind::sets::SetCall;
 use crate::sql::bind::window::WindowCall;
 
 /// The column that stands for the first aggregate.
@@ -44,6 +45,10 @@ pub struct Calls {
     pub aggregates: Vec<Aggregate>,
     /// The windows.
     pub windows: Vec<WindowCall>,
+    /// The calls that return rows; equal ones once.
+    pub sets: Vec<SetCall>,
+    /// How many of these were written.
+    pub sets_seen: usize,
     /// `WINDOW name AS (…)`.
     pub named: Vec<(String, ast::WindowSpec)>,
     /// Arguments of aggregates that are the same for all rows of a group.

@@ -479,8 +479,8 @@ fn relation_without(
     }
     let mut safe = plain.iter().all(|expr| !expr.is_fallible());
     relation.visit(&mut |node| {
-        let fine = |expr: &&Expr| !expr.is_fallible() && !refers_to(expr, level);
-        safe = safe && node.own_exprs().iter().all(fine);
+        let asks = node.own_exprs().iter().any(|expr| refers_to(expr, level));
+        safe = safe && !asks && !node.own_fails();
     });
     let keys: Vec<Expr> = keys.into_iter().collect::<Option<_>>()?;
     if !safe {

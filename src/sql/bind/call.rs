@@ -10,26 +10,18 @@ use crate::expr::scalar::Expr;
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
-use crate::sql::bind::expr::ExprContext;
+use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::relation::Typed;
 
-/// PostgreSQL's functions that return sets.
-const SETS: [&str; 18] = [
-    "generate_series",
+/// PostgreSQL's functions that return sets and are not there.
+const UNSUPPORTED_SETS: [&str; 10] = [
     "generate_subscripts",
     "unnest",
-    "jsonb_array_elements",
-    "jsonb_array_elements_text",
-    "jsonb_each",
-    "jsonb_each_text",
-    "jsonb_object_keys",
     "jsonb_populate_recordset",
     "jsonb_to_recordset",
     "json_array_elements",
     "json_each",
     "regexp_matches",
-    "regexp_split_to_table",
-    "string_to_table",
     "pg_get_keywords",
     "jsonb_path_query",
     "json_object_keys",
@@ -130,8 +122,16 @@ impl Binder<'_, '_> {
         if is_sequence_function(&name) {
             return self.sequence_call(&name, &args.exprs, position, cx).map(Bound::from);
         }
+        let in_from = cx.clause == Clause::FromCall;
+        if in_from {
+            cx.clause = Clause::From;
+        }
+        let before = cx.sets();
         let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
         if !qualified && let Some(special) = self.special_call(&name, &bound, position)? {
+            if name == "coalesce" {
+                self.refuse_sets_since(before, "COALESCE", cx).map_err(|e| e.at(position))?;
+            }
             return Ok(special.into());
         }
         if let Some(answer) = self.session_function(&name, &bound, position)? {
@@ -142,29 +142,11 @@ impl Binder<'_, '_> {
             .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
-        if !qualified && name == "values" {
-            // The parser takes `(VALUES (1))` for a call.
-            return Err(Error::unsupported(
-                "VALUES as a value",
-                "Write (SELECT column1 FROM (VALUES …) AS v).",
-            )
-            .at(position));
-        }
-        if name == "grouping" {
-            return Err(Error::unsupported(
-                "GROUPING",
-                "Unite one grouped query for each set, with a constant that tells them apart.",
-            )
-            .at(position));
-        }
-        if SETS.contains(&name.as_str()) {
-            return Err(Error::unsupported(
-                format!("the set-returning function {name}"),
-                "Write the rows out with VALUES, or keep them in a table.",
-            )
-            .at(position));
-        }
+        refuse_missing(qualified, &name).map_err(|e| e.at(position))?;
         let call = self.function(&name, bound, position)?;
+        if matches!(&call.expr, Expr::Call { func, .. } if func.set.is_some()) && !in_from {
+            return self.set_call(&call, &name, position, cx).map(Bound::from);
+        }
         self.refuse_volatile(&call, &name).map_err(|e| e.at(position))?;
         Ok(call.into())
     }
@@ -237,6 +219,34 @@ fn plain_only(name: &str, function: &ast::Function, args: &Arguments<'_>) -> Res
     }
     if function.filter.is_some() {
         return wrong("FILTER");
+    }
+    Ok(())
+}
+
+/// The refusal of a function that returns rows.
+pub fn unsupported_set(what: &str, hint: &str) -> Error {
+    Error::unsupported(what, hint)
+}
+
+/// Refuses what PostgreSQL has beside the functions of the tables. Errors: 0A000.
+fn refuse_missing(qualified: bool, name: &str) -> Result<()> {
+    if !qualified && name == "values" {
+        // The parser takes `(VALUES (1))` for a call.
+        return Err(Error::unsupported(
+            "VALUES as a value",
+            "Write (SELECT column1 FROM (VALUES …) AS v).",
+        ));
+    }
+    if name == "grouping" {
+        return Err(Error::unsupported(
+            "GROUPING",
+            "Unite one grouped query for each set, with a constant that tells them apart.",
+        ));
+    }
+    if UNSUPPORTED_SETS.contains(&name) {
+        let what = format!("the set-returning function {name}");
+        let hint = "Write the rows out with VALUES, or keep them in a table.";
+        return Err(unsupported_set(&what, hint));
     }
     Ok(())
 }

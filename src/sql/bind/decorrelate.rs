@@ -58,10 +58,8 @@ impl Decorrelation {
             found = found
                 || matches!(node, Relation::Get { id: Id::Local(id), .. }
                     if self.bindings.contains(id))
-                || node
-                    .own_exprs()
-                    .iter()
-                    .any(|expr| refers_to(expr, self.level) || self.guarded && expr.is_fallible());
+                || node.own_exprs().iter().any(|expr| refers_to(expr, self.level))
+                || self.guarded && node.own_fails();
         });
         found
     }
@@ -102,6 +100,10 @@ impl Decorrelation {
             Relation::Map { input, mut exprs } => {
                 exprs.iter_mut().for_each(|expr| self.shift(expr));
                 self.rewrite(*input).map(exprs)
+            }
+            Relation::FlatMap { input, func, mut args } => {
+                args.iter_mut().for_each(|arg| self.shift(arg));
+                self.rewrite(*input).flat_map(func, args)
             }
             Relation::Filter { input, mut predicates } => {
                 predicates.iter_mut().for_each(|expr| self.shift(expr));

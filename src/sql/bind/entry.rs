@@ -94,6 +94,7 @@ pub(super) fn scope_of(desc: &RelationDesc) -> Scope {
         id: None,
         columns: columns.collect(),
         primary_key: None,
+        is_scalar: false,
     })
 }
 

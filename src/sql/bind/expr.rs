@@ -29,6 +29,10 @@ pub enum Clause {
     Where,
     /// JOIN … ON.
     Join,
+    /// A function in FROM itself.
+    FromCall,
+    /// An argument of a function in FROM.
+    From,
     /// GROUP BY.
     GroupBy,
     /// HAVING.
@@ -69,6 +73,7 @@ impl Clause {
             Clause::DistinctOn => "DISTINCT ON",
             Clause::Where => "WHERE",
             Clause::Join => "JOIN conditions",
+            Clause::FromCall | Clause::From => "functions in FROM",
             Clause::GroupBy => "GROUP BY",
             Clause::Having => "HAVING",
             Clause::OrderBy => "ORDER BY",
@@ -102,6 +107,11 @@ impl<'s> ExprContext<'s> {
     /// A place where there may be no aggregates.
     pub fn plain(scope: &'s Scope, clause: Clause) -> ExprContext<'s> {
         ExprContext { scope, clause, calls: None }
+    }
+
+    /// How many calls that return rows were seen.
+    pub fn sets(&self) -> usize {
+        self.calls.as_ref().map_or(0, |calls| calls.sets_seen)
     }
 }
 
@@ -229,7 +239,11 @@ impl Binder<'_, '_> {
             Array(array) => self.array(array, None, self.expr_position(expr), cx).map(Bound::from),
             CompoundFieldAccess { root, access_chain } => self.field_access(root, access_chain, cx),
             Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref(), expr, cx)
+                let before = cx.sets();
+                let case =
+                    self.case(operand.as_deref(), conditions, else_result.as_deref(), expr, cx)?;
+                self.refuse_sets_since(before, "CASE", cx)?;
+                Ok(case)
             }
             other => Err(unsupported(other).at(self.expr_position(other))),
         }
@@ -253,7 +267,11 @@ impl Binder<'_, '_> {
                 {
                     return Ok(constant);
                 }
-                if cx.scope.table(None, &name).is_some() {
+                if let Some(table) = cx.scope.table(None, &name) {
+                    if let (true, [column]) = (table.is_scalar, table.columns.as_slice()) {
+                        let column = Typed::column(column.index, column.ty);
+                        return Ok(self.used(column, position, cx));
+                    }
                     return Err(Error::unsupported(
                         "a reference to a whole row",
                         format!("Name the columns, or write {name}.* in the select list."),

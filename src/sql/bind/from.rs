@@ -18,6 +18,7 @@ use crate::sql::bind::operator;
 use crate::sql::bind::query::OutputColumn;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::bind::table_function::is_call;
 
 /// A relation with its names.
 pub struct Source {
@@ -48,6 +49,9 @@ impl Binder<'_, '_> {
         for item in items {
             source = Some(match source {
                 None => self.table_with_joins(item)?,
+                Some(before) if is_call(&item.relation) && item.joins.is_empty() => {
+                    self.call_after(before, &item.relation)?
+                }
                 Some(before) => {
                     let level = self.levels.len();
                     let (next, taken) =
@@ -62,6 +66,13 @@ impl Binder<'_, '_> {
         Ok(source.unwrap_or(Source { plan: Plan::unit(), scope: Scope::default() }))
     }
 
+    /// A function behind other items of FROM, whose columns it may name.
+    fn call_after(&mut self, before: Source, factor: &ast::TableFactor) -> Result<Source> {
+        let call = self.call_source(factor, &before.scope)?;
+        let scope = before.scope.join(call.scope, before.plan.arity())?;
+        Ok(Source { plan: before.plan.cross(call.plan), scope })
+    }
+
     fn table_with_joins(&mut self, item: &ast::TableWithJoins) -> Result<Source> {
         let mut source = self.deeper(|binder| binder.table_factor(&item.relation))?;
         for join in &item.joins {
@@ -74,6 +85,7 @@ impl Binder<'_, '_> {
         use ast::TableFactor as Factor;
         let position = self.position(factor.span());
         match factor {
+            _ if is_call(factor) => self.call_source(factor, &Scope::default()),
             Factor::Table {
                 name,
                 alias,
@@ -130,6 +142,7 @@ impl Binder<'_, '_> {
                     id: None,
                     columns: table_columns(&columns),
                     primary_key: None,
+                    is_scalar: false,
                 };
                 return self.aliased(plan, table, alias);
             }
@@ -187,6 +200,7 @@ impl Binder<'_, '_> {
             id: None,
             columns: table_columns(&columns),
             primary_key: None,
+            is_scalar: false,
         };
         self.aliased(plan, table, Some(alias))
     }
@@ -210,7 +224,8 @@ impl Binder<'_, '_> {
         Ok(Source { plan, scope: Scope::of_table(table) })
     }
 
-    fn rename(&self, table: &mut Table, alias: &ast::TableAlias) -> Result<()> {
+    /// Renames columns as an alias says. Errors: 42P10 where it names too many.
+    pub fn rename(&self, table: &mut Table, alias: &ast::TableAlias) -> Result<()> {
         if alias.columns.len() > table.columns.len() {
             return Err(Error::new(
                 SqlState::INVALID_COLUMN_REFERENCE,
@@ -241,6 +256,7 @@ impl Binder<'_, '_> {
             id: None,
             columns,
             primary_key: None,
+            is_scalar: false,
         };
         self.aliased(source.plan.project(indexes), table, Some(alias))
     }
@@ -249,10 +265,18 @@ impl Binder<'_, '_> {
         use ast::JoinOperator as Op;
         let position = self.position(join.relation.span());
         let level = self.levels.len();
-        let (right, taken) = self.inside(&left.scope, |binder| {
-            binder.deeper(|binder| binder.table_factor(&join.relation))
-        })?;
-        let right = Right { source: right, level, args: taken.columns(position)? };
+        let right = match is_call(&join.relation) {
+            true => {
+                let source = self.call_source(&join.relation, &left.scope)?;
+                Right { source, level, args: vec![] }
+            }
+            false => {
+                let (source, taken) = self.inside(&left.scope, |binder| {
+                    binder.deeper(|binder| binder.table_factor(&join.relation))
+                })?;
+                Right { source, level, args: taken.columns(position)? }
+            }
+        };
         let (kind, constraint) = match &join.join_operator {
             Op::Join(c) | Op::Inner(c) => (JoinKind::Inner, c),
             Op::Left(c) | Op::LeftOuter(c) => (JoinKind::Left, c),
@@ -270,19 +294,7 @@ impl Binder<'_, '_> {
                 );
             }
         };
-        if matches!(kind, JoinKind::Right | JoinKind::Full)
-            && let Some(arg) = right.args.first()
-        {
-            let found = arg.expr.columns().first().map(|&column| left.scope.describe(column));
-            let table = found.unwrap_or_default();
-            let table = table.split('.').next().unwrap_or_default();
-            return Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                format!("invalid reference to FROM-clause entry for table \"{table}\""),
-            )
-            .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
-            .at(position));
-        }
+        refuse_lateral(kind, &left.scope, &right).map_err(|e| e.at(position))?;
         match constraint {
             ast::JoinConstraint::On(condition) => self.join_on(kind, left, right, condition),
             ast::JoinConstraint::Using(names) => {
@@ -395,6 +407,7 @@ impl Binder<'_, '_> {
                 id: None,
                 columns: merged.iter().map(|(column, _)| column.clone()).collect(),
                 primary_key: None,
+                is_scalar: false,
             });
         }
         scope.visible.splice(0..0, merged.into_iter().map(|(column, _)| column));
@@ -437,6 +450,23 @@ impl Binder<'_, '_> {
 fn shifted(mut expr: crate::expr::scalar::Expr, by: usize) -> crate::expr::scalar::Expr {
     expr.map_columns(|column| column + by);
     expr
+}
+
+/// Refuses a right side that takes something from a left side which may be missing. Errors: 42P10.
+fn refuse_lateral(kind: JoinKind, left: &Scope, right: &Right) -> Result<()> {
+    if matches!(kind, JoinKind::Inner | JoinKind::Left) {
+        return Ok(());
+    }
+    let args = right.args.iter().map(|arg| &arg.expr).chain(right.source.plan.open_args());
+    let Some(arg) = args.into_iter().next() else { return Ok(()) };
+    let found = arg.columns().first().map(|&column| left.describe(column));
+    let table = found.unwrap_or_default();
+    let table = table.split('.').next().unwrap_or_default();
+    Err(Error::new(
+        SqlState::INVALID_COLUMN_REFERENCE,
+        format!("invalid reference to FROM-clause entry for table \"{table}\""),
+    )
+    .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."))
 }
 
 /// After an outer join the columns of a side that may be missing may be NULL.
@@ -502,5 +532,6 @@ pub fn table_of(item: &Item) -> Table {
             })
             .collect(),
         primary_key,
+        is_scalar: false,
     }
 }

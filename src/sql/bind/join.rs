@@ -144,6 +144,9 @@ impl Binder<'_, '_> {
         right: Plan,
         predicate: Option<Expr>,
     ) -> Plan {
+        if right.is_open() {
+            return self.join_call(kind, left, right, predicate);
+        }
         let (l, r) = (left.arity(), right.arity());
         match kind {
             JoinKind::Inner => {

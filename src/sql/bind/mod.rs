@@ -1,9 +1,9 @@
 //! Syntax trees to plans.
 //!
 //! `entry` is the door. A `context::Binder` lives for one statement; `query`, `select`,
-//! `from`, `join`, `aggregate` and `window` bind relations, `expr` and its neighbours
-//! bind scalars in a `scope::Scope` (`array` the arrays), `coerce` and `resolve` settle
-//! types as PostgreSQL's rules have it. `write`, `create`, `create_view`, `copy` and
+//! `from`, `join`, `table_function`, `aggregate`, `window` and `sets` bind relations, `expr` and
+//! its neighbours bind scalars in a `scope::Scope` (`array` the arrays), `coerce` and `resolve`
+//! settle types as PostgreSQL's rules have it. `write`, `create`, `create_view`, `copy` and
 //! `control` bind the other statements; `text` is how a view is stored.
 
 mod aggregate;
@@ -37,8 +37,10 @@ mod scope;
 mod select;
 mod sequence;
 mod setop;
+mod sets;
 mod special;
 mod subquery;
+mod table_function;
 mod text;
 mod types;
 mod values;

@@ -11,6 +11,7 @@ use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
 use crate::sql::bind::relation::Typed;
+use crate::sql::bind::sets::refuse_set_argument;
 
 /// The power `operand` with the sign on its base; none where it is no power.
 fn signed_base(op: &UnaryOperator, operand: &ast::Expr) -> Option<ast::Expr> {
@@ -66,8 +67,10 @@ impl Binder<'_, '_> {
         {
             return self.expr(&signed, cx);
         }
+        let before = cx.sets();
         let bound = self.expr(operand, cx)?;
         if *op == UnaryOperator::Not {
+            refuse_set_argument(before, "NOT", cx).map_err(|e| e.at(position))?;
             return Ok(not(self.condition(bound, "NOT", position)?).into());
         }
         self.operator(&op.to_string(), None, bound, position).map(Bound::from)
@@ -154,8 +157,11 @@ impl Binder<'_, '_> {
         let word = if *op == BinaryOperator::And { "AND" } else { "OR" };
         let mut parts = vec![];
         for operand in operands.into_iter().rev() {
+            let before = cx.sets();
             let bound = self.expr(operand, cx)?;
-            parts.push(self.condition(bound, word, self.expr_position(operand))?);
+            let position = self.expr_position(operand);
+            refuse_set_argument(before, word, cx).map_err(|e| e.at(position))?;
+            parts.push(self.condition(bound, word, position)?);
         }
         Ok(if *op == BinaryOperator::And { all(parts) } else { any(parts) }.into())
     }
@@ -259,8 +265,10 @@ impl Binder<'_, '_> {
         negated: bool,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
+        let (before, position) = (cx.sets(), self.expr_position(operand));
         let bound = self.expr(operand, cx)?;
-        let typed = self.condition(bound, test, self.expr_position(operand))?;
+        refuse_set_argument(before, test, cx).map_err(|e| e.at(position))?;
+        let typed = self.condition(bound, test, position)?;
         let filled = match typed.ty.nullable {
             true => Expr::Coalesce(vec![typed.expr, Expr::bool(for_null)]),
             false => typed.expr,

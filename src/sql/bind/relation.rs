@@ -119,8 +119,11 @@ impl Plan {
         Plan { relation: Relation::Filter { input, predicates }, types: self.types }
     }
 
-    /// The product.
+    /// The product; with a call that is open, the rows that it returns for each.
     pub fn cross(self, right: Plan) -> Plan {
+        if right.is_open() {
+            return right.closed_over(self);
+        }
         let types = self.types.into_iter().chain(right.types).collect();
         let inputs = vec![self.relation, right.relation];
         Plan { relation: Relation::Join { inputs, equivalences: vec![] }, types }

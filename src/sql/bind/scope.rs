@@ -36,6 +36,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Whether it stands on the side of a join where `t.x` may not be used (yet).
     pub primary_key: Option<Vec<usize>>,
+    /// Whether its name means its one column: a function of one value.
+    pub is_scalar: bool,
 }
 
 /// The names that an expression may use.

@@ -11,6 +11,7 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::ColumnOrder;
 use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
+use crate::sql::bind::call::unsupported_set;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -21,6 +22,7 @@ use crate::sql::bind::output::Output;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
+use crate::sql::bind::sets::{SETS, SetCall, call_sets, place};
 use crate::sql::bind::window::{WindowCall, number_rows};
 
 /// What rows are ordered or told apart by.
@@ -51,6 +53,7 @@ struct Parts {
     having: Option<Typed>,
     group: Vec<Typed>,
     grouped: bool,
+    sets: Vec<SetCall>,
 }
 
 impl Binder<'_, '_> {
@@ -84,10 +87,11 @@ impl Binder<'_, '_> {
             let predicate = self.predicate(selection, &mut cx)?;
             plan = self.restrict(plan, vec![predicate.expr]);
         }
-        let is_one = match parts.grouped {
-            true => parts.group.is_empty() && parts.having.is_none(),
-            false => select.from.is_empty() && select.selection.is_none(),
-        };
+        let is_one = parts.sets.is_empty()
+            && match parts.grouped {
+                true => parts.group.is_empty() && parts.having.is_none(),
+                false => select.from.is_empty() && select.selection.is_none(),
+            };
         let (plan, parts) = self.group(plan, parts, &scope, &mut calls)?;
         let (plan, parts) = self.windows(plan, parts, calls);
         let query = self.finish(plan, parts, keep_literals)?;
@@ -111,6 +115,7 @@ impl Binder<'_, '_> {
             having: None,
             group: vec![],
             grouped: false,
+            sets: vec![],
         };
         let items = match &select.group_by {
             ast::GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => items,
@@ -140,6 +145,7 @@ impl Binder<'_, '_> {
             }
         }
         parts.grouped = !items.is_empty() || parts.having.is_some() || !calls.aggregates.is_empty();
+        parts.sets = std::mem::take(&mut calls.sets);
         Ok(parts)
     }
 
@@ -178,13 +184,22 @@ impl Binder<'_, '_> {
             }
         };
         let mut forbidden = None;
+        let mut has_sets = false;
         typed.expr.visit(&mut |expr| match expr {
+            Expr::Column(SETS..) => has_sets = true,
             Expr::Column(WINDOWS..) => forbidden = Some((SqlState::WINDOWING_ERROR, "window")),
             Expr::Column(AGGREGATES..) => {
                 forbidden = Some((SqlState::GROUPING_ERROR, "aggregate"));
             }
             _ => {}
         });
+        if has_sets {
+            return Err(unsupported_set(
+                "a set-returning function in GROUP BY",
+                "Call it in FROM and group by its column.",
+            )
+            .at(position));
+        }
         if let Some((code, what)) = forbidden {
             let message = format!("{what} functions are not allowed in GROUP BY");
             return Err(Error::new(code, message).at(position));
@@ -284,6 +299,7 @@ impl Binder<'_, '_> {
         }
         exprs.extend(parts.extras.iter_mut().map(|typed| &mut typed.expr));
         exprs.extend(parts.having.iter_mut().map(|typed| &mut typed.expr));
+        exprs.extend(parts.sets.iter_mut().flat_map(|call| &mut call.args));
         for window in &mut window_parts {
             exprs.extend(window.partition.iter_mut().map(|typed| &mut typed.expr));
             exprs.extend(window.order.iter_mut().map(|(typed, ..)| &mut typed.expr));
@@ -318,11 +334,12 @@ impl Binder<'_, '_> {
         let plan = self.place(plan, read);
         let (plan, columns) = number_rows(plan, calls.windows);
         let place = |expr: &mut Expr| {
-            expr.map_columns(|column| match column.checked_sub(WINDOWS) {
-                Some(number) => columns[number],
-                None => column,
+            expr.map_columns(|column| match column {
+                WINDOWS..SETS => columns[column - WINDOWS],
+                _ => column,
             });
         };
+        parts.sets.iter_mut().flat_map(|call| &mut call.args).for_each(place);
         for output in &mut parts.outputs {
             if let Bound::Typed(typed) = &mut output.value {
                 place(&mut typed.expr);
@@ -332,8 +349,25 @@ impl Binder<'_, '_> {
         (plan, parts)
     }
 
+    /// Calls the functions that return rows and puts their columns into the expressions.
+    fn expand_sets(&mut self, plan: Plan, mut parts: Parts) -> (Plan, Parts) {
+        if parts.sets.is_empty() {
+            return (plan, parts);
+        }
+        let plan = self.place(plan, parts.sets.iter_mut().flat_map(|call| &mut call.args));
+        let (plan, columns) = call_sets(plan, std::mem::take(&mut parts.sets));
+        for output in &mut parts.outputs {
+            if let Bound::Typed(typed) = &mut output.value {
+                place(&mut typed.expr, &columns);
+            }
+        }
+        parts.extras.iter_mut().for_each(|typed| place(&mut typed.expr, &columns));
+        (plan, parts)
+    }
+
     /// The select list, DISTINCT and the order.
     fn finish(&mut self, plan: Plan, parts: Parts, keep_literals: bool) -> Result<Query> {
+        let (plan, parts) = self.expand_sets(plan, parts);
         let Parts { outputs, extras, order, distinct, .. } = parts;
         let (mut columns, mut exprs) = (vec![], vec![]);
         for output in outputs {

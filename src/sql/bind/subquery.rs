@@ -59,7 +59,7 @@ impl Subquery {
     pub fn can_fail(&self) -> bool {
         let mut fails = matches!(self.kind, Kind::Scalar { one_row: false });
         self.plan.relation.visit(&mut |node| {
-            fails = fails || node.own_exprs().iter().any(|expr| expr.is_fallible());
+            fails = fails || node.own_fails();
         });
         fails
     }

@@ -2,8 +2,8 @@
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
 //! ours (`front`, `session`, `subscribe`, `retain`) for what is Weir's own or what `sqlparser`
-//! lacks, `sqlparser` for the rest. `position` maps places in the token stream to the characters
-//! of the string.
+//! lacks, `sqlparser` for the rest, once `rewrite` has spelled what it lacks within a query.
+//! `position` maps places in the token stream to the characters of the string.
 
 pub mod ast;
 mod cursor;
@@ -12,6 +12,7 @@ mod front;
 pub mod limits;
 pub(in crate::sql) mod position;
 mod retain;
+mod rewrite;
 mod session;
 mod statements;
 mod subscribe;

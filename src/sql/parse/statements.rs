@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::sql::parse::ast::Statement;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::{Lines, byte_offset};
+use crate::sql::parse::rewrite::rewrite;
 use crate::sql::parse::{front, limits};
 use crate::sql::stack;
 
@@ -88,6 +89,7 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
         let deep = limits::check_depth(tokens)?;
+        let tokens = &*rewrite(tokens);
         let ast = match deep {
             true => stack::large(|| front::statement(&source, tokens))?,
             false => front::statement(&source, tokens)?,

@@ -149,7 +149,7 @@ fn a_peek_ends_with_the_rows_of_its_time() {
         Node::Arrange { input: 0, layout: layout(&types, &[2], KeyMode::Strict) },
     ]);
     plan.as_of = 3;
-    plan.sink = Sink::Peek;
+    plan.sink = Sink::Peek { buffer_limit: u64::MAX / 2 };
     for workers in [1, 2] {
         let outcome = run(&plan, &history, workers, None);
         assert!(outcome.oks.iter().all(|(time, _, diff)| *time == 3 && *diff == 1));

@@ -90,6 +90,24 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
             out.errors.extend(errors);
             out
         }
+        Node::FlatMap { input, types, func, args } => {
+            let mut out = done[*input].with_errors_of();
+            let mut errors = BTreeSet::new();
+            let of_func: Vec<ScalarType> = func.columns().iter().map(|c| c.scalar).collect();
+            done[*input].for_each(types, &mut errors, |datums, arena, _, count| {
+                let cx = EvalContext { arena, settings: &plan.settings };
+                let values = args.iter().map(|arg| arg.eval(datums, &cx));
+                for more in func.open(&values.collect::<Result<Vec<_>, _>>()?, &cx)? {
+                    let more = more?;
+                    let mut whole = datums.to_vec();
+                    decode_values(&of_func, more.bytes(), &mut whole);
+                    out.add(pack(&whole), count);
+                }
+                Ok(())
+            });
+            out.errors.extend(errors);
+            out
+        }
         Node::Arrange { input, layout } => arrange(&done[*input], layout, &plan.settings),
         Node::Join { left, right, mfp } => {
             let layout = |node: usize| match &plan.nodes[node] {

@@ -4,8 +4,10 @@ use rand::prelude::*;
 
 use super::harness::{check, dataflow, layout, random_history, tables};
 use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Hypothetical, Paired, Spread};
+use crate::expr::func::Func;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::physical::{Dataflow, Node};
 use crate::plan::relation::ColumnOrder;
 use crate::repr::key::KeyMode;
@@ -15,6 +17,8 @@ use ScalarType::{Bool, Float8, Int4, Int8, Interval as Span, Numeric as Num};
 
 const INT4_LT: u32 = 66;
 const INT4_DIV: u32 = 154;
+const INT4_MOD: u32 = 156;
+const SERIES: u32 = 1067;
 
 /// Makes plans.
 struct Planner<'r> {
@@ -80,7 +84,8 @@ impl Planner<'_> {
         if types.is_empty() {
             return;
         }
-        match self.rng.random_range(0..8) {
+        match self.rng.random_range(0..9) {
+            8 => self.flat_map(input, types),
             0 | 1 => {
                 let (mfp, out) = self.mfp(&types, false);
                 self.push(Node::Mfp { input, types, mfp }, out);
@@ -103,6 +108,19 @@ impl Planner<'_> {
                 }
             }
         }
+    }
+
+    /// None to three rows of each.
+    fn flat_map(&mut self, input: usize, mut types: Vec<ScalarType>) {
+        let Some(column) = self.column_of(&types, Int4) else { return };
+        let int = |value| Expr::literal(Datum::Int4(value), Int4);
+        let rest = Expr::call_by_oid(INT4_MOD, vec![Expr::Column(column), int(3)]);
+        let mut func = TableFunc::call(Func::by_oid(SERIES).unwrap());
+        func.ordinality = self.rng.random();
+        let out = func.columns().iter().map(|c| c.scalar).collect::<Vec<_>>();
+        let node = Node::FlatMap { input, types: types.clone(), func, args: vec![int(0), rest] };
+        types.extend(out);
+        self.push(node, types);
     }
 
     fn join(&mut self, left: usize, left_types: Vec<ScalarType>) {

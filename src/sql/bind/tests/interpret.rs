@@ -9,6 +9,7 @@ use crate::expr::aggregate::fold::Fold;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
+use crate::expr::table::TableFunc;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
@@ -75,6 +76,7 @@ impl Interpreter {
                     Ok(keep.then(|| pack(datums)))
                 })?;
             }
+            Relation::FlatMap { input, func, args } => out = self.flat_map(input, func, args)?,
             Relation::Join { inputs, equivalences } => {
                 let columns = relation.typ().columns;
                 return self.join(inputs, equivalences, &columns);
@@ -100,6 +102,31 @@ impl Interpreter {
             }
         }
         out.retain(|_, n| *n != 0);
+        Ok(out)
+    }
+
+    fn flat_map(
+        &mut self,
+        input: &Relation,
+        func: &TableFunc,
+        args: &[Expr],
+    ) -> Result<Rows, EvalError> {
+        let of_func: Vec<ScalarType> = func.columns().iter().map(|c| c.scalar).collect();
+        let types = input.typ().scalars();
+        let (arena, settings) = (Bump::new(), FormatSettings::default());
+        let cx = EvalContext { arena: &arena, settings: &settings };
+        let mut out = Rows::new();
+        for (row, diff) in self.rows(input)? {
+            let mut datums = vec![];
+            decode_values(&types, row.bytes(), &mut datums);
+            let values = args.iter().map(|arg| arg.eval(&datums, &cx));
+            for more in func.open(&values.collect::<Result<Vec<_>, _>>()?, &cx)? {
+                let more = more?;
+                let mut whole = datums.clone();
+                decode_values(&of_func, more.bytes(), &mut whole);
+                *out.entry(pack(&whole)).or_default() += diff;
+            }
+        }
         Ok(out)
     }
 

@@ -288,17 +288,13 @@ fn views_keep_a_text_that_means_the_same() {
 fn what_is_not_there_says_so() {
     let (catalog, _) = fixture();
     for query in [
-        "select (select 1)",
-        "select id from t where exists (select 1)",
-        "select id from t where id in (select k from d)",
-        "select t.id from t, lateral (select 1) s",
         "select max(id) over () from t",
         "select rank() over (order by id) from t",
         "with recursive r as (select 1 as n union all select n + 1 from r) select * from r",
         "select a, grouping(a) from t group by rollup (a)",
         "select count(*) from t group by cube (a)",
-        "select * from generate_series(1, 3)",
-        "select generate_series(1, 3)",
+        "select generate_series(1, 3) as g group by g",
+        "select jsonb_each('{}')",
         "select t from t",
         "select id from t for update",
         "select id from t tablesample system (1)",
