@@ -17,6 +17,8 @@ mod answer;
 mod expression;
 #[path = "oracle/query.rs"]
 mod query;
+#[path = "oracle/subquery.rs"]
+mod subquery;
 mod support;
 #[path = "oracle/tables.rs"]
 mod tables;

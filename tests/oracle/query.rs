@@ -66,14 +66,16 @@ impl Maker<'_> {
         Maker { rng, names: 0 }
     }
 
-    fn name(&mut self) -> String {
+    pub fn name(&mut self) -> String {
         self.names += 1;
         format!("r{}", self.names)
     }
 
     /// A query with so many levels of queries inside.
     pub fn query(&mut self, depth: usize) -> Query {
-        match self.rng.random_range(0..10) {
+        match self.rng.random_range(0..14) {
+            10..=12 => self.asking(depth.min(1)),
+            13 => self.lateral(depth.min(1)),
             0..=2 => self.plain(depth),
             3..=5 => self.grouped(depth),
             6 => self.distinct(depth),
@@ -98,7 +100,7 @@ impl Maker<'_> {
     }
 
     /// A FROM clause, and what it brings into scope.
-    fn source(&mut self, depth: usize) -> (String, Scope) {
+    pub fn source(&mut self, depth: usize) -> (String, Scope) {
         let (mut text, mut scope) = self.input(depth);
         let joins = [0, 0, 1, 1, 2][self.rng.random_range(0..5)];
         for _ in 0..joins {
@@ -158,12 +160,12 @@ impl Maker<'_> {
         }
     }
 
-    fn types(&mut self) -> Vec<Type> {
+    pub fn types(&mut self) -> Vec<Type> {
         let count = self.rng.random_range(1..4);
         (0..count).map(|_| Type::ALL[self.rng.random_range(0..Type::ALL.len())]).collect()
     }
 
-    fn items(&mut self, scope: &Scope, types: &[Type], depth: usize) -> String {
+    pub fn items(&mut self, scope: &Scope, types: &[Type], depth: usize) -> String {
         let items = types.iter().enumerate();
         let item =
             |(n, ty): (usize, &Type)| format!("{} AS c{n}", scope.expression(self.rng, *ty, depth));
