@@ -92,6 +92,8 @@ pub enum AggFunc {
     PercentileDisc(ScalarType),
     /// As [`AggFunc::PercentileDisc`], between two of them: float8 or interval.
     PercentileCont(ScalarType),
+    /// The only one, be it NULL; more than one is an error (a subquery as a value).
+    Only(ScalarType),
     /// Where a row would stand that is not there. The first half of the arguments is that of the
     /// rows, the other that of this one.
     Hypothetical(Hypothetical),
@@ -238,6 +240,7 @@ impl AggFunc {
             AggFunc::Mode(_) => "mode",
             AggFunc::PercentileDisc(_) => "percentile_disc",
             AggFunc::PercentileCont(_) => "percentile_cont",
+            AggFunc::Only(_) => "only",
             AggFunc::Hypothetical(Hypothetical::Rank) => "rank",
             AggFunc::Hypothetical(Hypothetical::DenseRank) => "dense_rank",
             AggFunc::Hypothetical(Hypothetical::PercentRank) => "percent_rank",
@@ -268,7 +271,8 @@ impl AggFunc {
             | AggFunc::StringAgg(t)
             | AggFunc::Mode(t)
             | AggFunc::PercentileDisc(t)
-            | AggFunc::PercentileCont(t) => ColumnType::nullable(t),
+            | AggFunc::PercentileCont(t)
+            | AggFunc::Only(t) => ColumnType::nullable(t),
             AggFunc::Variance(Spread { ty, .. }) | AggFunc::Stddev(Spread { ty, .. }) => {
                 ColumnType::nullable(if matches!(ty, Float4 | Float8) { Float8 } else { Numeric })
             }
@@ -302,6 +306,7 @@ impl AggFunc {
             | AggFunc::Mode(_)
             | AggFunc::PercentileDisc(_)
             | AggFunc::PercentileCont(_)
+            | AggFunc::Only(_)
             | AggFunc::Hypothetical(_) => Method::Collect,
         }
     }
@@ -310,7 +315,7 @@ impl AggFunc {
     pub fn strict_args(self) -> usize {
         match self {
             AggFunc::CountStar | AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => 0,
-            AggFunc::Hypothetical(_) => 0,
+            AggFunc::Hypothetical(_) | AggFunc::Only(_) => 0,
             AggFunc::Paired(_) => 2,
             _ => 1,
         }
@@ -321,7 +326,7 @@ impl AggFunc {
         match self {
             AggFunc::Variance(spread) | AggFunc::Stddev(spread) => !spread.sample,
             AggFunc::Paired(_) => false,
-            AggFunc::PercentileDisc(_) | AggFunc::PercentileCont(_) => false,
+            AggFunc::PercentileDisc(_) | AggFunc::PercentileCont(_) | AggFunc::Only(_) => false,
             _ => true,
         }
     }

@@ -52,7 +52,9 @@ pub fn compare(sql: &str, ours: &Answer, theirs: &Answer) -> Verdict {
         (Some(o), Some(t)) if o.code().starts_with("22") && t.code().starts_with("22") => {
             return Verdict::EqualErrors;
         }
-        (None, Some(t)) if t.code().starts_with("22") => return Verdict::OnlyTheirsFailed,
+        (None, Some(t)) if t.code().starts_with("22") || t.code() == "21000" => {
+            return Verdict::OnlyTheirsFailed;
+        }
         (Some(o), None) => return Verdict::Different(format!("{sql}\n  only Weir: {o}")),
         (None, Some(t)) => return Verdict::Different(format!("{sql}\n  only PostgreSQL: {t}")),
         (Some(o), Some(t)) => {

@@ -37,6 +37,7 @@ impl<'a> Rows<'_, 'a> {
             AggFunc::JsonbAgg => self.json_array(cx),
             AggFunc::JsonbObjectAgg => self.json_object(cx),
             AggFunc::Mode(ty) => Ok(self.mode(ty)),
+            AggFunc::Only(_) => self.only(),
             AggFunc::PercentileDisc(_) => self.percentile_disc(),
             AggFunc::PercentileCont(_) => self.percentile_cont(),
             AggFunc::Hypothetical(what) => Ok(self.hypothetical(what, aggregate)),
@@ -105,6 +106,16 @@ impl<'a> Rows<'_, 'a> {
         }
         builder.end();
         Ok(Datum::Jsonb(builder.finish_in(cx.arena)))
+    }
+
+    fn only(&self) -> Result<Datum<'a>, EvalError> {
+        if self.total() > 1 {
+            return Err(EvalError::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression",
+            ));
+        }
+        Ok(self.rows.first().map_or(Datum::Null, |row| row.args[0]))
     }
 
     fn mode(&self, ty: ScalarType) -> Datum<'a> {

@@ -63,7 +63,7 @@ fn of_one_row(aggregate: &Aggregate, types: &[ColumnType]) -> Option<Expr> {
             },
         },
         AggFunc::Min(ty) | AggFunc::Max(ty) if arg.typ(types).scalar == ty => arg,
-        AggFunc::BoolAnd | AggFunc::BoolOr => arg,
+        AggFunc::BoolAnd | AggFunc::BoolOr | AggFunc::Only(_) => arg,
         AggFunc::Sum(ty @ (ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8)) => {
             let to = aggregate.func.output_type();
             arg.cast(Cast::find(ty, to.scalar)?, to, false)

@@ -8,22 +8,17 @@
 //! arguments are compared with `=` and the rest does not depend on them, those are what they are
 //! compared with, without any domain.
 
-use crate::error::SqlState;
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::cast::Cast;
-use crate::expr::error::EvalError;
 use crate::expr::functions;
 use crate::expr::functions::boolean;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{Equivalence, Relation};
-use crate::repr::{ColumnType, Datum, ScalarType};
+use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::decorrelate::{Decorrelation, refers_to, spelled};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::subquery::{Kind, Quantified, Subquery};
-
-/// `int8 = int8`.
-const INT8_EQ: u32 = 467;
 
 /// A plan to which subqueries are added.
 struct Placing {
@@ -196,18 +191,17 @@ impl Binder<'_, '_> {
         match kind {
             Kind::Scalar { one_row: true } => decorrelated(plan),
             Kind::Scalar { one_row: false } => {
-                let (answers, counts) = (self.fresh_let(), self.fresh_let());
-                decorrelated(plan).shared(answers, |answers| {
-                    let key = key_of(&domain);
-                    let count = vec![Aggregate::count_star()];
-                    answers.clone().reduce(key, count).shared(counts, |counts| {
-                        let nulls = nulls(&answers.types[width..]);
-                        let many = counts.clone().filter(vec![more_than_one(width)]);
-                        let many = many.project((0..width).collect()).map(nulls.clone());
-                        let some = counts.project((0..width).collect());
-                        let none = domain.union(some.negate()).map(nulls);
-                        answers.union(many).union(none)
-                    })
+                let answers = decorrelated(plan);
+                let outputs = answers.types[width..].to_vec();
+                let only = outputs.iter().enumerate().map(|(i, ty)| {
+                    Aggregate::of(AggFunc::Only(ty.scalar), Expr::Column(width + i))
+                });
+                let only = only.collect();
+                let name = self.fresh_let();
+                answers.reduce(key_of(&domain), only).shared(name, |answers| {
+                    let some = answers.clone().project((0..width).collect());
+                    let none = domain.union(some.negate()).map(nulls(&outputs));
+                    answers.union(none)
                 })
             }
             Kind::Exists => {
@@ -358,21 +352,6 @@ fn key_of(domain: &Plan) -> Vec<Typed> {
 /// The rows of a domain for which there are rows.
 fn keys_of(answers: Plan, width: usize) -> Plan {
     answers.project((0..width).collect()).distinct()
-}
-
-/// False where the column is 1; fails where it is more.
-fn more_than_one(column: usize) -> Expr {
-    let error = EvalError::new(
-        SqlState::CARDINALITY_VIOLATION,
-        "more than one row returned by a subquery used as an expression",
-    );
-    let one = Expr::literal(Datum::Int8(1), ScalarType::Int8);
-    let is_one = Expr::call_by_oid(INT8_EQ, vec![Expr::Column(column), one]);
-    let boolean = ColumnType::not_null(ScalarType::Bool);
-    Expr::Case {
-        branches: vec![(is_one, Expr::bool(false))],
-        otherwise: Box::new(Expr::Raise(error, boolean)),
-    }
 }
 
 /// A plan with the columns that are the domain of a subquery over it, and which those are: the

@@ -38,7 +38,7 @@ pub struct Lateral {
 }
 
 /// A join condition, taken apart.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Condition {
     /// Equalities: the left side's expression, the right side's over its own columns.
     keys: Vec<(Typed, Typed)>,
@@ -72,6 +72,17 @@ impl Condition {
             }
         }
         condition
+    }
+
+    /// Whether the keys alone tell which rows have a partner, beside filters of each side.
+    fn is_by_key(&self) -> bool {
+        self.rest.is_empty() && !self.keys.is_empty()
+    }
+
+    /// The condition for the sides exchanged; it has no rest.
+    fn turned(self) -> Condition {
+        let keys = self.keys.into_iter().map(|(left, right)| (right, left)).collect();
+        Condition { keys, left: self.right, right: self.left, rest: self.rest }
     }
 }
 
@@ -193,11 +204,10 @@ impl Binder<'_, '_> {
 
     fn left_join(&mut self, left: Plan, right: Plan, predicate: Option<Expr>) -> Plan {
         let condition = Condition::of(predicate, &left, &right);
-        let by_key = condition.rest.is_empty() && !condition.keys.is_empty();
         let (kept_id, other_id, pairs_id) = (self.fresh_let(), self.fresh_let(), self.fresh_let());
         let arity = left.arity();
         let missing = nulls(&right.types);
-        if !by_key {
+        if !condition.is_by_key() {
             return left.shared(kept_id, |kept| {
                 self.inner(kept.clone(), right, condition).shared(pairs_id, |pairs| {
                     let alone = unmatched(kept, pairs.clone(), 0..arity);
@@ -207,24 +217,25 @@ impl Binder<'_, '_> {
         }
         left.shared(kept_id, |kept| {
             right.shared(other_id, |other| {
-                let keys = condition.keys.iter().map(|(_, r)| r.clone()).collect();
-                let keys = other.clone().filter(condition.right.clone()).reduce(keys, vec![]);
-                let partnered = Condition {
-                    keys: condition
-                        .keys
-                        .iter()
-                        .enumerate()
-                        .map(|(i, (l, r))| (l.clone(), Typed::column(i, r.ty)))
-                        .collect(),
-                    left: condition.left.clone(),
-                    ..Condition::default()
-                };
-                let partnered = self.inner(kept.clone(), keys, partnered);
-                let partnered = partnered.project((0..arity).collect());
-                let alone = kept.clone().union(partnered.negate());
+                let alone = self.without_key(kept.clone(), other.clone(), condition.clone());
                 self.inner(kept, other, condition).union(alone.map(missing))
             })
         })
+    }
+
+    /// The rows of `kept` whose key is not among those of `other`.
+    fn without_key(&mut self, kept: Plan, other: Plan, condition: Condition) -> Plan {
+        let arity = kept.arity();
+        let (ours, theirs): (Vec<_>, Vec<_>) = condition.keys.into_iter().unzip();
+        let keys = other.filter(condition.right).reduce(theirs, vec![]);
+        let theirs = keys.types.iter().enumerate().map(|(i, &ty)| Typed::column(i, ty));
+        let partnered = Condition {
+            keys: ours.into_iter().zip(theirs).collect(),
+            left: condition.left,
+            ..Condition::default()
+        };
+        let partnered = self.inner(kept.clone(), keys, partnered);
+        kept.union(partnered.project((0..arity).collect()).negate())
     }
 
     fn full_join(&mut self, left: Plan, right: Plan, predicate: Option<Expr>) -> Plan {
@@ -232,13 +243,22 @@ impl Binder<'_, '_> {
         let ids = [self.fresh_let(), self.fresh_let(), self.fresh_let()];
         let (l, r) = (left.arity(), right.arity());
         let (no_left, no_right) = (nulls(&left.types), nulls(&right.types));
+        let left_last = |right_first: Plan| right_first.project((r..r + l).chain(0..r).collect());
         left.shared(ids[0], |left| {
             right.shared(ids[1], |right| {
+                if condition.is_by_key() {
+                    let left_alone =
+                        self.without_key(left.clone(), right.clone(), condition.clone());
+                    let right_alone =
+                        self.without_key(right.clone(), left.clone(), condition.clone().turned());
+                    let pairs = self.inner(left, right, condition);
+                    let right_alone = left_last(right_alone.map(no_left));
+                    return pairs.union(left_alone.map(no_right)).union(right_alone);
+                }
                 self.inner(left.clone(), right.clone(), condition).shared(ids[2], |pairs| {
                     let left_alone = unmatched(left, pairs.clone(), 0..l).map(no_right);
                     let right_alone = unmatched(right, pairs.clone(), l..l + r).map(no_left);
-                    let right_alone = right_alone.project((r..r + l).chain(0..r).collect());
-                    pairs.union(left_alone).union(right_alone)
+                    pairs.union(left_alone).union(left_last(right_alone))
                 })
             })
         })
