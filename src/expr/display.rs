@@ -86,6 +86,18 @@ fn write_call(oid: u32, name: &str, args: &[Expr], f: &mut fmt::Formatter<'_>) -
         (None, [a]) if name == "NOT" => write!(f, "NOT {}", Operand(a)),
         (None, [a]) if is_syntax(name) => write!(f, "{} {name}", Operand(a)),
         (None, [a, b]) if is_syntax(name) => write!(f, "{} {name} {}", Operand(a), Operand(b)),
+        (None, [a, b]) if name.ends_with(" ANY") || name.ends_with(" ALL") => {
+            write!(f, "{} {name} ({b})", Operand(a))
+        }
+        (None, [a, subscripts @ ..]) if name == "subscript" => {
+            write!(f, "{}", Operand(a))?;
+            subscripts.iter().try_for_each(|subscript| write!(f, "[{subscript}]"))
+        }
+        (None, items) if name == "ARRAY" => {
+            f.write_str("ARRAY[")?;
+            write_list(f, items, ", ")?;
+            f.write_str("]")
+        }
         _ => {
             write!(f, "{name}(")?;
             for (i, arg) in args.iter().enumerate() {

@@ -3,10 +3,10 @@
 //! Also the other shapes that plans look into: NOT, and IS NOT DISTINCT FROM.
 
 use crate::expr::cast::Cast;
-use crate::expr::func::Func;
+use crate::expr::func::{Eval, Func};
 use crate::expr::functions::{array_comparison, boolean, comparison, operator_of, operators};
 use crate::expr::scalar::Expr;
-use crate::repr::ScalarType;
+use crate::repr::{ArrayRef, Datum, ScalarType};
 
 /// The type that a function is the `=` of.
 pub fn equality_of(func: Func) -> Option<ScalarType> {
@@ -24,6 +24,24 @@ impl Expr {
             },
             _ => None,
         }
+    }
+
+    /// `a op b` for each element `b` that is not NULL, if this is `a op ANY` of a constant array of
+    /// at most so many elements: one of them holds where this does.
+    pub fn alternatives(&self, elements_max: usize) -> Option<Vec<Expr>> {
+        let Expr::Call { func, args } = self else { return None };
+        let (Eval::Quantified(op, false), [left, Expr::Literal(array)]) = (func.eval, &args[..])
+        else {
+            return None;
+        };
+        let Datum::Array(element, bytes) = array.datum() else { return None };
+        let array = ArrayRef::new(element, bytes);
+        if array.len() > elements_max {
+            return None;
+        }
+        let of =
+            |item| Expr::call(Func(op), vec![left.clone(), Expr::literal(item, element.scalar())]);
+        Some(array.iter().filter(|item| !item.is_null()).map(of).collect())
     }
 
     /// The operands, if this is `a IS NOT DISTINCT FROM b`.

@@ -116,6 +116,9 @@ fn of_predicate(layout: &Arrangement, predicate: &Expr) -> Option<Vec<Known>> {
             Some(all)
         }
         other => {
+            if let Some(parts) = other.alternatives(KEYS_MAX) {
+                return of_predicate(layout, &Expr::Or(parts));
+            }
             let (expr, op, literal) = with_literal(other)?;
             let part = part_of(layout, expr).filter(|_| op == Op::Eq)?;
             let literal = bring(literal, layout.key_types[part])?;
