@@ -82,6 +82,8 @@ pub enum AggFunc {
     /// Text or bytea put together, each but the first behind its own delimiter, the second
     /// argument.
     StringAgg(ScalarType),
+    /// An array of all arguments; of arrays, which have one shape, one with a dimension more.
+    ArrayAgg(ScalarType),
     /// A jsonb array of all arguments.
     JsonbAgg,
     /// A jsonb object of names and values; of those with one name the last stays.
@@ -235,6 +237,7 @@ impl AggFunc {
             AggFunc::Stddev(_) => "stddev_pop",
             AggFunc::Paired(paired) => paired.name(),
             AggFunc::StringAgg(_) => "string_agg",
+            AggFunc::ArrayAgg(_) => "array_agg",
             AggFunc::JsonbAgg => "jsonb_agg",
             AggFunc::JsonbObjectAgg => "jsonb_object_agg",
             AggFunc::Mode(_) => "mode",
@@ -271,8 +274,13 @@ impl AggFunc {
             | AggFunc::StringAgg(t)
             | AggFunc::Mode(t)
             | AggFunc::PercentileDisc(t)
+<<<<<<< HEAD
             | AggFunc::PercentileCont(t)
             | AggFunc::Only(t) => ColumnType::nullable(t),
+=======
+            | AggFunc::PercentileCont(t) => ColumnType::nullable(t),
+            AggFunc::ArrayAgg(t) => ColumnType::nullable(t.array().unwrap_or(t)),
+>>>>>>> 948a601 (jsonb along paths and lists of keys)
             AggFunc::Variance(Spread { ty, .. }) | AggFunc::Stddev(Spread { ty, .. }) => {
                 ColumnType::nullable(if matches!(ty, Float4 | Float8) { Float8 } else { Numeric })
             }
@@ -301,6 +309,7 @@ impl AggFunc {
             }
             AggFunc::Paired(_) => Method::Sum(Kind::Pairs),
             AggFunc::StringAgg(_)
+            | AggFunc::ArrayAgg(_)
             | AggFunc::JsonbAgg
             | AggFunc::JsonbObjectAgg
             | AggFunc::Mode(_)
@@ -315,7 +324,11 @@ impl AggFunc {
     pub fn strict_args(self) -> usize {
         match self {
             AggFunc::CountStar | AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => 0,
+<<<<<<< HEAD
             AggFunc::Hypothetical(_) | AggFunc::Only(_) => 0,
+=======
+            AggFunc::Hypothetical(_) | AggFunc::ArrayAgg(_) => 0,
+>>>>>>> 948a601 (jsonb along paths and lists of keys)
             AggFunc::Paired(_) => 2,
             _ => 1,
         }

@@ -223,7 +223,7 @@ fn common_types_and_aggregates() {
     assert_eq!(ty("max", None), Ok(Some(Text)));
     assert_eq!(ty("sum", Some(Text)), Err(ResolveError::NotFound));
     assert_eq!(ty("sum", None), Err(ResolveError::Ambiguous));
-    assert_eq!(ty("array_agg", Some(Text)), Err(ResolveError::Unsupported));
+    assert_eq!(ty("array_agg", Some(Text)), Ok(Some(Text)));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::expr::func::EvalContext;
 use crate::expr::functions::jsonb_build::member_name;
 use crate::repr::datetime::{interval_add, interval_multiply, interval_subtract};
 use crate::repr::jsonb::JsonbBuilder;
-use crate::repr::{Datum, Diff, ScalarType};
+use crate::repr::array::{ArrayBuilder, Dims};
+use crate::repr::{ArrayRef, Datum, Diff, Element, ScalarType};
 
 /// The rows of a group, in order, equal ones together.
 pub struct Rows<'r, 'a> {
@@ -34,6 +35,8 @@ impl<'a> Rows<'_, 'a> {
         match aggregate.func {
             AggFunc::StringAgg(ScalarType::Bytea) => Ok(self.joined_bytes(cx)),
             AggFunc::StringAgg(_) => Ok(self.joined_text(cx)),
+            AggFunc::ArrayAgg(ScalarType::Array(element)) => self.array_of_arrays(element, cx),
+            AggFunc::ArrayAgg(ty) => Ok(self.array(ty, cx)),
             AggFunc::JsonbAgg => self.json_array(cx),
             AggFunc::JsonbObjectAgg => self.json_object(cx),
             AggFunc::Mode(ty) => Ok(self.mode(ty)),
@@ -79,6 +82,47 @@ impl<'a> Rows<'_, 'a> {
             }
         }
         if self.rows.is_empty() { Datum::Null } else { Datum::Bytea(joined.into_bump_slice()) }
+    }
+
+    fn array(&self, ty: ScalarType, cx: &EvalContext<'a>) -> Datum<'a> {
+        let Some(element) = ty.as_element().filter(|_| !self.rows.is_empty()) else {
+            return Datum::Null;
+        };
+        let mut builder = ArrayBuilder::new();
+        builder.extend(self.each().map(|args| args[0]));
+        builder.vector_in(element, cx.arena)
+    }
+
+    fn array_of_arrays(
+        &self,
+        element: Element,
+        cx: &EvalContext<'a>,
+    ) -> Result<Datum<'a>, EvalError> {
+        let refuse = |code, message: &str| Err(EvalError::new(code, message));
+        let mut builder = ArrayBuilder::new();
+        let mut shape: Option<Dims> = None;
+        let mut count = 0;
+        for args in self.each() {
+            let Datum::Array(_, bytes) = args[0] else {
+                let message = "cannot accumulate null arrays";
+                return refuse(SqlState::NULL_VALUE_NOT_ALLOWED, message);
+            };
+            let inner = ArrayRef::new(element, bytes);
+            if inner.is_empty() {
+                let message = "cannot accumulate empty arrays";
+                return refuse(SqlState::ARRAY_SUBSCRIPT_ERROR, message);
+            }
+            if *shape.get_or_insert(inner.dims) != inner.dims {
+                let message = "cannot accumulate arrays of different dimensionality";
+                return refuse(SqlState::ARRAY_SUBSCRIPT_ERROR, message);
+            }
+            builder.extend(inner.iter());
+            count += 1;
+        }
+        let Some(shape) = shape else { return Ok(Datum::Null) };
+        let lengths = [&[count], shape.lengths()].concat();
+        let lowers = [&[1], shape.lowers()].concat();
+        Ok(builder.finish_in(element, &Dims::checked(&lengths, &lowers)?, cx.arena))
     }
 
     fn json_array(&self, cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError> {

@@ -179,7 +179,6 @@ pub static AGGREGATES: &[AggregateDef] = &{
 /// PostgreSQL's other aggregates.
 const ABSENT: &[&str] = &[
     "any_value",
-    "array_agg",
     "json_agg",
     "json_object_agg",
     "range_agg",
@@ -231,6 +230,7 @@ pub fn ordered_set(name: &str) -> Option<OrderedSet> {
 /// aggregates are not among them where window functions share them.
 pub fn is_aggregate(name: &str) -> bool {
     ABSENT.contains(&name)
+        || name == "array_agg"
         || AGGREGATES.iter().any(|a| a.name == name)
         || ordered_set(name).is_some_and(|set| !matches!(set, OrderedSet::Hypothetical(_)))
 }
@@ -256,8 +256,14 @@ pub fn resolve_aggregate(
         let func = AggFunc::CountStar;
         return Ok(ResolvedAggregate { func, types: vec![], casts: vec![] });
     }
-    if let ("min" | "max", [Some(ty @ ScalarType::Array(_))]) = (name, args) {
-        return extreme_array(name, *ty);
+    match (name, args) {
+        ("min" | "max", [Some(ty @ ScalarType::Array(_))]) => return extreme_array(name, *ty),
+        ("array_agg", [None]) => return Err(ResolveError::Undetermined),
+        ("array_agg", [Some(ty)]) => {
+            let func = AggFunc::ArrayAgg(*ty);
+            return Ok(ResolvedAggregate { func, types: vec![Some(*ty)], casts: vec![None] });
+        }
+        _ => {}
     }
     let named = AGGREGATES.iter().filter(|a| a.name == name && a.args.len() == args.len());
     let mut fitting: Vec<&AggregateDef> = named.filter(|a| a.accepts(args)).collect();

@@ -1,5 +1,5 @@
-//! Operators and functions of jsonb: taking apart, testing, and changing. What needs a path or a
-//! list as an array (`#>`, `?|`, `jsonb_set`, …) is not there, for want of arrays.
+//! Operators and functions of jsonb: taking apart, testing, and changing. What takes a path or a
+//! list as an array (`#>`, `?|`, `jsonb_set`, …) is in [`super::jsonb_paths`].
 
 use bumpalo::Bump;
 
@@ -23,12 +23,12 @@ fn invalid(message: &'static str) -> EvalError {
 }
 
 /// What `->` answers.
-fn as_jsonb<'a>(found: Option<JsonbRef<'a>>, _: &'a Bump) -> Datum<'a> {
+pub(super) fn as_jsonb<'a>(found: Option<JsonbRef<'a>>, _: &'a Bump) -> Datum<'a> {
     found.map_or(Datum::Null, Datum::Jsonb)
 }
 
 /// What `->>` answers.
-fn as_text<'a>(found: Option<JsonbRef<'a>>, arena: &'a Bump) -> Datum<'a> {
+pub(super) fn as_text<'a>(found: Option<JsonbRef<'a>>, arena: &'a Bump) -> Datum<'a> {
     match found.map(JsonbRef::item) {
         None | Some(JsonbItem::Null) => Datum::Null,
         Some(JsonbItem::String(value)) => Datum::Text(value),
@@ -49,7 +49,7 @@ fn element(value: JsonbRef<'_>, index: i32) -> Option<JsonbRef<'_>> {
 }
 
 /// Whether a string is a member's name, an element or the whole.
-fn exists(value: JsonbRef<'_>, key: &str) -> bool {
+pub(super) fn exists(value: JsonbRef<'_>, key: &str) -> bool {
     let is_key = |item: JsonbRef<'_>| matches!(item.item(), JsonbItem::String(s) if s == key);
     match value.item() {
         JsonbItem::Object(object) => object.get(key).is_some(),

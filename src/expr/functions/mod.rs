@@ -32,6 +32,7 @@ pub mod integer;
 pub mod jsonb;
 pub mod jsonb_build;
 pub mod jsonb_casts;
+pub mod jsonb_paths;
 pub mod jsonb_sets;
 pub mod like;
 pub mod math;

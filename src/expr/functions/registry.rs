@@ -7,8 +7,9 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
     array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
     conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
-    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, jsonb_sets, like, math,
-    numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
+    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, jsonb_paths, jsonb_sets,
+    like, math, numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets,
+    uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -41,6 +42,7 @@ static FAMILIES: &[&Family] = &[
     &formatting::FAMILY,
     &jsonb::FAMILY,
     &jsonb_build::FAMILY,
+    &jsonb_paths::FAMILY,
     &uuid::FAMILY,
     &sequence::FAMILY,
     &bytea::FAMILY,
