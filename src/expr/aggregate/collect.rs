@@ -9,9 +9,9 @@ use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::functions::jsonb_build::member_name;
+use crate::repr::array::{ArrayBuilder, Dims};
 use crate::repr::datetime::{interval_add, interval_multiply, interval_subtract};
 use crate::repr::jsonb::JsonbBuilder;
-use crate::repr::array::{ArrayBuilder, Dims};
 use crate::repr::{ArrayRef, Datum, Diff, Element, ScalarType};
 
 /// The rows of a group, in order, equal ones together.

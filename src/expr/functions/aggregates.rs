@@ -177,14 +177,8 @@ pub static AGGREGATES: &[AggregateDef] = &{
 };
 
 /// PostgreSQL's other aggregates.
-const ABSENT: &[&str] = &[
-    "any_value",
-    "json_agg",
-    "json_object_agg",
-    "range_agg",
-    "range_intersect_agg",
-    "xmlagg",
-];
+const ABSENT: &[&str] =
+    &["any_value", "json_agg", "json_object_agg", "range_agg", "range_intersect_agg", "xmlagg"];
 
 /// What needs WITHIN GROUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +252,7 @@ pub fn resolve_aggregate(
     }
     match (name, args) {
         ("min" | "max", [Some(ty @ ScalarType::Array(_))]) => return extreme_array(name, *ty),
-        ("array_agg", [None]) => return Err(ResolveError::Undetermined),
+        ("array_agg", [None]) => return Err(ResolveError::Ambiguous),
         ("array_agg", [Some(ty)]) => {
             let func = AggFunc::ArrayAgg(*ty);
             return Ok(ResolvedAggregate { func, types: vec![Some(*ty)], casts: vec![None] });
