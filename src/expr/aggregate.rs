@@ -274,13 +274,9 @@ impl AggFunc {
             | AggFunc::StringAgg(t)
             | AggFunc::Mode(t)
             | AggFunc::PercentileDisc(t)
-<<<<<<< HEAD
             | AggFunc::PercentileCont(t)
             | AggFunc::Only(t) => ColumnType::nullable(t),
-=======
-            | AggFunc::PercentileCont(t) => ColumnType::nullable(t),
             AggFunc::ArrayAgg(t) => ColumnType::nullable(t.array().unwrap_or(t)),
->>>>>>> 948a601 (jsonb along paths and lists of keys)
             AggFunc::Variance(Spread { ty, .. }) | AggFunc::Stddev(Spread { ty, .. }) => {
                 ColumnType::nullable(if matches!(ty, Float4 | Float8) { Float8 } else { Numeric })
             }
@@ -324,11 +320,7 @@ impl AggFunc {
     pub fn strict_args(self) -> usize {
         match self {
             AggFunc::CountStar | AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => 0,
-<<<<<<< HEAD
-            AggFunc::Hypothetical(_) | AggFunc::Only(_) => 0,
-=======
-            AggFunc::Hypothetical(_) | AggFunc::ArrayAgg(_) => 0,
->>>>>>> 948a601 (jsonb along paths and lists of keys)
+            AggFunc::Hypothetical(_) | AggFunc::Only(_) | AggFunc::ArrayAgg(_) => 0,
             AggFunc::Paired(_) => 2,
             _ => 1,
         }
