@@ -19,6 +19,7 @@ pub mod polymorphic;
 pub mod regex;
 pub mod scalar;
 pub mod table;
+pub mod window;
 
 #[cfg(test)]
 mod tests;

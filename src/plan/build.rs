@@ -7,6 +7,7 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::error::EvalError;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation, RelationType};
 use crate::repr::{ColumnType, Diff, GlobalId, Row};
 
@@ -110,6 +111,16 @@ impl Relation {
     pub fn rank(self, group_key: Vec<usize>, order: Vec<ColumnOrder>) -> Relation {
         let input = Box::new(self);
         Relation::TopK { input, group_key, order, limit: None, offset: 0, rank: true }
+    }
+
+    /// The rows and, behind them, what the calls answer.
+    pub fn window(
+        self,
+        partition: Vec<usize>,
+        order: Vec<ColumnOrder>,
+        calls: Vec<WindowCall>,
+    ) -> Relation {
+        Relation::Window { input: Box::new(self), partition, order, calls }
     }
 
     /// The same rows with opposite counts.

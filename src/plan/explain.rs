@@ -12,6 +12,7 @@ use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
 use crate::plan::physical::{
     Arrangement, ArrangementId, Bounds, Dataflow, Node, NodeId, Sink, Source,
 };
@@ -163,6 +164,7 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::TopK { group_key, order, limit, offset, rank, .. } => {
             top_k(group_key, order, *limit, *offset, *rank)
         }
+        Relation::Window { partition, order, calls, .. } => window(partition, order, calls),
         Relation::Negate { .. } => Item::new("Negate"),
         Relation::Threshold { .. } => Item::new("Threshold"),
         Relation::Union { .. } => Item::new("Union"),
@@ -211,6 +213,11 @@ fn top_k(group: &[usize], by: &[ColumnOrder], limit: Option<u64>, offset: u64, r
         item = item.word("offset", offset);
     }
     item.flag("rank", rank)
+}
+
+fn window(partition: &[usize], by: &[ColumnOrder], calls: &[WindowCall]) -> Item {
+    let item = Item::new("Window").some("partition", columns(partition)).some("order", order(by));
+    item.list("calls", calls)
 }
 
 fn constant(rows: &Result<Vec<(Row, Diff)>, EvalError>, types: Option<&[ScalarType]>) -> Item {
@@ -365,6 +372,7 @@ impl Shown<'_> {
             Node::TopK { group_key, order, limit, offset, rank, .. } => {
                 top_k(group_key, order, *limit, *offset, *rank)
             }
+            Node::Window { partition, order, calls, .. } => window(partition, order, calls),
             Node::Negate { .. } => Item::new("Negate"),
             Node::Threshold { .. } => Item::new("Threshold"),
             Node::Union { .. } => Item::new("Union"),
@@ -392,6 +400,7 @@ pub fn inputs(node: &Node) -> Vec<NodeId> {
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }
         | Node::TopK { input, .. }
+        | Node::Window { input, .. }
         | Node::Negate { input }
         | Node::Threshold { input, .. } => vec![*input],
         Node::Join { left, right, .. } => vec![*left, *right],

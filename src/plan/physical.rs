@@ -13,6 +13,7 @@ use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
 use crate::plan::relation::ColumnOrder;
 use crate::repr::key::KeyMode;
 use crate::repr::settings::FormatSettings;
@@ -204,6 +205,19 @@ pub enum Node {
         offset: u64,
         /// Whether the number is added as an int8.
         rank: bool,
+    },
+    /// As in [`crate::plan::relation::Relation::Window`].
+    Window {
+        /// A collection.
+        input: NodeId,
+        /// Its column types.
+        types: Vec<ScalarType>,
+        /// Columns that tell partitions apart.
+        partition: Vec<usize>,
+        /// The order.
+        order: Vec<ColumnOrder>,
+        /// The calls.
+        calls: Vec<WindowCall>,
     },
     /// Opposite counts; errors stay.
     Negate {

@@ -10,6 +10,7 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::error::EvalError;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
 use crate::repr::{ColumnType, Diff, GlobalId, Row};
 
 /// The type of a relation without names.
@@ -131,6 +132,18 @@ pub enum Relation {
         offset: u64,
         /// Whether the row's number in its group (int8, from 1) is added as the last column.
         rank: bool,
+    },
+    /// The rows with one more column for each call of a window function. Peers are computed in the
+    /// order of the rest of the row.
+    Window {
+        /// The input.
+        input: Box<Relation>,
+        /// The columns that tell partitions apart.
+        partition: Vec<usize>,
+        /// The order in a partition.
+        order: Vec<ColumnOrder>,
+        /// The calls.
+        calls: Vec<WindowCall>,
     },
     /// The same rows with opposite counts. Errors stay as they are.
     Negate {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::{WindowCall, WindowFunc};
 use crate::plan::relation::{Equivalence, Relation, RelationType};
 use crate::plan::visit::grow;
 use crate::repr::{ColumnType, ScalarType};
@@ -65,6 +66,7 @@ impl Relation {
             Relation::Join { inputs, .. } => inputs.iter().map(Relation::arity).sum(),
             Relation::Reduce { group_key, aggregates, .. } => group_key.len() + aggregates.len(),
             Relation::TopK { input, rank, .. } => input.arity() + usize::from(*rank),
+            Relation::Window { input, calls, .. } => input.arity() + calls.len(),
             Relation::Union { inputs } => inputs[0].arity(),
         })
     }
@@ -102,6 +104,9 @@ impl Relation {
                     ty.add_key(group_key.clone());
                 }
                 ty
+            }
+            Relation::Window { input, partition, calls, .. } => {
+                window(input.typ(), partition, calls)
             }
             Relation::Negate { input } => RelationType::new(input.typ().columns),
             Relation::Threshold { input } => input.typ(),
@@ -211,6 +216,18 @@ fn reduce(input: &RelationType, group_key: &[Expr], aggregates: &[Aggregate]) ->
         let place = |c: &usize| group_key.iter().position(|e| *e == Expr::Column(*c));
         if let Some(key) = key.iter().map(place).collect() {
             ty.add_key(key);
+        }
+    }
+    ty
+}
+
+fn window(mut ty: RelationType, partition: &[usize], calls: &[WindowCall]) -> RelationType {
+    let input = ty.columns.clone();
+    for call in calls {
+        ty.columns.push(call.output_type(&input));
+        if call.func == WindowFunc::RowNumber {
+            let number = ty.arity() - 1;
+            ty.add_key(partition.iter().copied().chain([number]).collect());
         }
     }
     ty

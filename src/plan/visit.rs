@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
+use crate::expr::window::call::WindowCall;
 use crate::plan::relation::{Id, Relation};
 use crate::repr::GlobalId;
 
@@ -31,6 +32,7 @@ impl Relation {
             | Relation::Filter { input, .. }
             | Relation::Reduce { input, .. }
             | Relation::TopK { input, .. }
+            | Relation::Window { input, .. }
             | Relation::Negate { input }
             | Relation::Threshold { input } => vec![input],
             Relation::Join { inputs, .. } | Relation::Union { inputs } => inputs.iter().collect(),
@@ -48,6 +50,7 @@ impl Relation {
             | Relation::Filter { input, .. }
             | Relation::Reduce { input, .. }
             | Relation::TopK { input, .. }
+            | Relation::Window { input, .. }
             | Relation::Negate { input }
             | Relation::Threshold { input } => vec![input],
             Relation::Join { inputs, .. } | Relation::Union { inputs } => {
@@ -97,6 +100,7 @@ impl Relation {
             Relation::Reduce { group_key, aggregates, .. } => {
                 group_key.iter().chain(aggregates.iter().flat_map(Aggregate::exprs)).collect()
             }
+            Relation::Window { calls, .. } => calls.iter().flat_map(WindowCall::exprs).collect(),
             _ => Vec::new(),
         }
     }
@@ -113,6 +117,9 @@ impl Relation {
             Relation::Reduce { group_key, aggregates, .. } => {
                 let of_aggregates = aggregates.iter_mut().flat_map(Aggregate::exprs_mut);
                 group_key.iter_mut().chain(of_aggregates).collect()
+            }
+            Relation::Window { calls, .. } => {
+                calls.iter_mut().flat_map(WindowCall::exprs_mut).collect()
             }
             _ => Vec::new(),
         }

@@ -17,6 +17,7 @@ use timely::worker::Worker;
 use super::constant::{constant_error, constant_rows};
 use super::flat_map::{Expansion, flat_map};
 use super::mfp::{join_logic, row_logic};
+use super::partition::Windowed;
 use super::reader::RowReader;
 use super::reduce::Reduction;
 use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
@@ -189,6 +190,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 self.note(errs, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
+            Node::Window { input, .. } => self.windows(id, *input),
             Node::Negate { input } => {
                 let (rows, errors) = self.passed_on(*input, id);
                 (Data::Rows(rows.negate(), self.shaped_for[id]), errors)
@@ -212,6 +214,18 @@ impl<'s, 'p> Walk<'s, 'p> {
                 (Data::Rows(union::union(self.scope, streams), self.shaped_for[id]), errors)
             }
         }
+    }
+
+    fn windows(&mut self, id: NodeId, input: NodeId) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let windowed = self.windowed(id);
+        let (rows, mut errors) = self.shaped(input, id);
+        let (sink, fallible) = self.sink(id);
+        let arranged = arrange_rows(rows, &format!("Arrange for Window {id}"));
+        let fallible = fallible || windowed.is_fallible();
+        let logic = windowed.logic(sink, &self.plan.settings);
+        let (rows, errs) = window(arranged, &format!("Window {id}"), None, logic, fallible);
+        self.note(errs, &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
     }
 
     fn constant(
@@ -368,6 +382,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 of_layout(layout)
             }
             (Some(Node::TopK { .. }), _) => (self.top_k(consumer).shaper(), false),
+            (Some(Node::Window { .. }), _) => (self.windowed(consumer).shaper(), false),
             (Some(Node::Threshold { types, .. }), _) => (by_whole_row(types), false),
             (Some(Node::Reduce { .. }), _) => self.reduction(consumer).shaper(),
             _ => (whole_rows(), false),
@@ -381,6 +396,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 &layout.types
             }
             (Some(Node::TopK { types, .. }), _)
+            | (Some(Node::Window { types, .. }), _)
             | (Some(Node::Threshold { types, .. }), _)
             | (Some(Node::Reduce { types, .. }), _) => types,
             _ => &[],
@@ -398,6 +414,15 @@ impl<'s, 'p> Walk<'s, 'p> {
                 rank: *rank,
             },
             _ => unreachable!("asked for a top-k"),
+        }
+    }
+
+    fn windowed(&self, id: NodeId) -> Windowed {
+        match &self.plan.nodes[id] {
+            Node::Window { types, partition, order, calls, .. } => {
+                Windowed::new(types, partition, order, calls)
+            }
+            _ => unreachable!("asked for windows"),
         }
     }
 
@@ -458,6 +483,7 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
         match node {
             Node::Arrange { input, .. }
             | Node::TopK { input, .. }
+            | Node::Window { input, .. }
             | Node::Threshold { input, .. } => want(*input, id, &mut shapes),
             Node::Reduce { input, types, key, key_types, aggregates } => {
                 if Reduction::new(key, key_types, aggregates, types).has_one_shape() {
@@ -488,6 +514,7 @@ fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }
         | Node::TopK { input, .. }
+        | Node::Window { input, .. }
         | Node::Negate { input }
         | Node::Threshold { input, .. } => (Some(*input), None, &[]),
         Node::Join { left, right, .. } => (Some(*left), Some(*right), &[]),

@@ -19,6 +19,7 @@ pub mod flat_map;
 pub mod group;
 pub mod mfp;
 pub mod order;
+pub mod partition;
 pub mod reader;
 pub mod reduce;
 pub mod rows;

@@ -195,7 +195,11 @@ impl Reduction {
     ) -> RowsByKey<'s> {
         let parts = self.parts();
         let key = self.identity.then(|| self.key_types.clone());
-        if let [part] = parts[..] {
+        // An extreme that is asked for twice is one part with one datum.
+        let is_whole = |part| !matches!(part, Part::Extreme(_)) || self.outputs.len() == 1;
+        if let [part] = parts[..]
+            && is_whole(part)
+        {
             let finish = Finish::Whole { sink, key };
             return self.part(walk, (input, id), part, finish, out_fallible, errors);
         }

@@ -103,7 +103,7 @@ impl TopK {
     }
 
     /// Sorts rows whose bytes do not sort as the order says.
-    fn sort(&self, rows: &mut [(RowRef<'_>, Diff)]) {
+    pub(super) fn sort(&self, rows: &mut [(RowRef<'_>, Diff)]) {
         rows.sort_by(|(a, _), (b, _)| {
             let (mut x, mut y) = (Vec::new(), Vec::new());
             decode_values(&self.types, row_of(a.0), &mut x);
@@ -116,7 +116,12 @@ impl TopK {
 
 /// The row in a value that begins with its order.
 fn row_of(value: &[u8]) -> &[u8] {
+    order_and_row(value).1
+}
+
+/// The two parts of a value.
+pub(super) fn order_and_row(value: &[u8]) -> (&[u8], &[u8]) {
     let (rest, suffix) =
         value.split_last_chunk::<SUFFIX>().expect("a value of a top-k ends with a position");
-    &rest[u32::from_le_bytes(*suffix) as usize..]
+    rest.split_at(u32::from_le_bytes(*suffix) as usize)
 }

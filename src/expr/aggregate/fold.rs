@@ -145,7 +145,7 @@ impl<'a> Fold<'a> {
 
 /// Whether an argument, which is not NULL, takes the place of the best one before it. Of those
 /// that are equal the one with the least encoding is kept.
-fn is_better(ty: ScalarType, greatest: bool, arg: &Datum<'_>, best: &Datum<'_>) -> bool {
+pub fn is_better(ty: ScalarType, greatest: bool, arg: &Datum<'_>, best: &Datum<'_>) -> bool {
     if best.is_null() {
         return true;
     }

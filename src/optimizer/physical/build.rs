@@ -227,6 +227,13 @@ impl<'a> Builder<'a> {
                 offset: *offset,
                 rank: *rank,
             },
+            Relation::Window { input, partition, order, calls } => Node::Window {
+                input: self.collection(input)?,
+                types: input.typ().scalars(),
+                partition: partition.clone(),
+                order: order.clone(),
+                calls: calls.clone(),
+            },
             Relation::Negate { input } => Node::Negate { input: self.collection(input)? },
             Relation::Threshold { input } => {
                 Node::Threshold { input: self.collection(input)?, types: input.typ().scalars() }

@@ -63,7 +63,7 @@ fn size(relation: &Relation) -> usize {
 fn is_worth_sharing(relation: &Relation) -> bool {
     match relation {
         Relation::Join { .. } | Relation::Reduce { .. } => true,
-        Relation::TopK { .. } | Relation::Threshold { .. } => true,
+        Relation::TopK { .. } | Relation::Window { .. } | Relation::Threshold { .. } => true,
         Relation::FlatMap { .. } => true,
         Relation::Project { input, .. }
         | Relation::Map { input, .. }

@@ -75,6 +75,7 @@ fn step(node: &mut Relation, config: &OptimizerConfig) -> bool {
         Relation::TopK { input, limit, .. } => {
             (is_empty(input) || *limit == Some(0)) && empty(node)
         }
+        Relation::Window { input, .. } => is_empty(input) && empty(node),
         Relation::Threshold { input } => is_empty(input) && empty(node),
         Relation::Join { inputs, equivalences } => {
             let never = equivalences

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::expr::scalar::{Expr, Literal};
+use crate::expr::window::call::WindowCall;
 use crate::optimizer::comparison::{literal_as, without_widening};
 use crate::optimizer::pipeline::OptimizerConfig;
 use crate::optimizer::rules::join_equalities::equality;
@@ -37,15 +38,8 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
         }
         Relation::Project { input, outputs } => project(&walk(input, locals, changed), outputs),
         Relation::Map { input, exprs } => {
-            let mut known = walk(input, locals, changed);
-            let arity = input.arity();
-            for (i, expr) in exprs.iter_mut().enumerate() {
-                replace(expr, &known, changed);
-                if let Expr::Literal(literal) = expr {
-                    known.insert(arity + i, literal.clone());
-                }
-            }
-            known
+            let known = walk(input, locals, changed);
+            map(input.arity(), exprs, known, changed)
         }
         Relation::FlatMap { input, args, .. } => {
             let known = walk(input, locals, changed);
@@ -86,6 +80,11 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
             *changed |= group_key.len() + order.len() != before;
             known
         }
+        Relation::Window { input, partition, calls, .. } => {
+            let known = walk(input, locals, changed);
+            windows(partition, calls, &known, changed);
+            known
+        }
         Relation::Negate { input } | Relation::Threshold { input } => walk(input, locals, changed),
         Relation::Union { inputs } => {
             let mut all = inputs.iter_mut().map(|i| walk(i, locals, changed)).collect::<Vec<_>>();
@@ -99,6 +98,29 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
 fn project(known: &Known, outputs: &[usize]) -> Known {
     let of = |(i, c): (usize, &usize)| Some((i, known.get(c)?.clone()));
     outputs.iter().enumerate().filter_map(of).collect()
+}
+
+fn map(arity: usize, exprs: &mut [Expr], mut known: Known, changed: &mut bool) -> Known {
+    for (i, expr) in exprs.iter_mut().enumerate() {
+        replace(expr, &known, changed);
+        if let Expr::Literal(literal) = expr {
+            known.insert(arity + i, literal.clone());
+        }
+    }
+    known
+}
+
+/// Rows of one partition agree about what is known of all.
+fn windows(
+    partition: &mut Vec<usize>,
+    calls: &mut [WindowCall],
+    known: &Known,
+    changed: &mut bool,
+) {
+    let before = partition.len();
+    partition.retain(|c| !known.contains_key(c));
+    *changed |= partition.len() != before;
+    calls.iter_mut().flat_map(WindowCall::exprs_mut).for_each(|e| replace(e, known, changed));
 }
 
 fn replace(expr: &mut Expr, known: &Known, changed: &mut bool) {

@@ -80,7 +80,8 @@ fn push(node: &mut Relation) -> bool {
             some(predicates, of_input, |through| wrap(input, through))
         }
         Relation::Reduce { input, group_key, .. } => push_reduce(input, group_key, predicates),
-        Relation::TopK { input, group_key, .. } => {
+        Relation::TopK { input, group_key, .. }
+        | Relation::Window { input, partition: group_key, .. } => {
             let types = input.typ().columns;
             let of_group = |p: &Expr| {
                 let fits = |c: &usize| group_key.contains(c) && is_exact(&types[*c]);

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::scalar::Expr;
+use crate::expr::window::call::WindowCall;
 use crate::optimizer::pipeline::OptimizerConfig;
 use crate::optimizer::substitute::{input_of, input_starts};
 use crate::plan::relation::{Id, Relation, RelationType};
@@ -60,6 +61,7 @@ impl State {
             Relation::Join { .. } => self.join(node, needed),
             Relation::Reduce { .. } => self.reduce(node, needed),
             Relation::TopK { .. } => self.top_k(node, needed),
+            Relation::Window { .. } => self.window(node, needed),
             Relation::Negate { input } => self.prune(input, needed),
             Relation::Threshold { input } => {
                 let all = (0..input.arity()).collect();
@@ -210,6 +212,40 @@ impl State {
         self.prune(input, &below);
         let to = positions(&below);
         for expr in node.own_exprs_mut() {
+            expr.map_columns(|c| to[&c]);
+        }
+        self.cut(node, &has, needed);
+    }
+
+    fn window(&mut self, node: &mut Relation, needed: &BTreeSet<usize>) {
+        let Relation::Window { input, partition, order, calls } = node else { return };
+        let arity = input.arity();
+        let mut has = needed.clone();
+        let before = calls.len();
+        let mut place = arity;
+        calls.retain(|_| {
+            place += 1;
+            needed.contains(&(place - 1))
+        });
+        self.changed |= calls.len() != before;
+        if calls.is_empty() {
+            *node = input.take();
+            return self.prune(node, needed);
+        }
+        let decisive: Vec<usize> =
+            partition.iter().copied().chain(order.iter().map(|o| o.column)).collect();
+        let mut below: BTreeSet<usize> = (0..arity).collect();
+        if calls.iter().all(WindowCall::ignores_ties) || input.typ().is_unique(&decisive) {
+            below = needed.range(..arity).copied().chain(decisive).collect();
+            below.extend(calls.iter().flat_map(WindowCall::exprs).flat_map(Expr::columns));
+            self.changed |= below.len() < arity;
+        }
+        has.extend(&below);
+        self.prune(input, &below);
+        let to = positions(&below);
+        partition.iter_mut().for_each(|c| *c = to[c]);
+        order.iter_mut().for_each(|o| o.column = to[&o.column]);
+        for expr in calls.iter_mut().flat_map(WindowCall::exprs_mut) {
             expr.map_columns(|c| to[&c]);
         }
         self.cut(node, &has, needed);

@@ -108,7 +108,7 @@ fn never_negative(relation: &Relation) -> bool {
         // What a binding holds is not looked up.
         Relation::Get { id: Id::Local(_), .. } => false,
         Relation::Get { .. } | Relation::Reduce { .. } => true,
-        Relation::TopK { .. } | Relation::Threshold { .. } => true,
+        Relation::TopK { .. } | Relation::Window { .. } | Relation::Threshold { .. } => true,
         Relation::Let { body, .. } => never_negative(body),
         _ => relation.children().into_iter().all(never_negative),
     })

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::evaluate::{Bag, apply, compute, flat_map, mfp, reduce, threshold, top_k, with};
+use super::evaluate::{
+    Bag, apply, compute, flat_map, mfp, reduce, threshold, top_k, windows, with,
+};
 use crate::expr::error::EvalError;
 use crate::optimizer::physical::Lowered;
 use crate::plan::physical::{Arrangement, Bounds, Dataflow, Node, Source};
@@ -152,6 +154,9 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
             Node::TopK { input, types, group_key, order, limit, offset, rank } => {
                 let of = (group_key.as_slice(), order.as_slice());
                 Done::Rows(top_k(types, done[*input].rows(), of, (*limit, *offset), *rank))
+            }
+            Node::Window { input, types, partition, order, calls } => {
+                Done::Rows(windows(types, done[*input].rows(), partition, order, calls))
             }
             Node::Negate { input } => {
                 let mut bag = Bag::default();

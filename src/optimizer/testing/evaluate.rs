@@ -12,6 +12,9 @@ use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
+use crate::expr::window::partition::OrderColumn;
+use crate::expr::window::testing::append;
 use crate::optimizer::physical::build::peel;
 use crate::plan::relation::{ColumnOrder, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
@@ -121,6 +124,10 @@ impl World {
                 let of = (group_key.as_slice(), order.as_slice());
                 let types = input.typ().scalars();
                 top_k(&types, self.evaluate(input), of, (*limit, *offset), *rank)
+            }
+            Relation::Window { input, partition, order, calls } => {
+                let types = input.typ().scalars();
+                windows(&types, self.evaluate(input), partition, order, calls)
             }
             Relation::Negate { input } => {
                 let mut bag = Bag::default();
@@ -312,6 +319,44 @@ pub fn top_k(
                 datums.extend(rank.then_some(Datum::Int8(at as i64 + 1)));
                 out.add(pack(&datums), 1);
             });
+        }
+    }
+    out
+}
+
+pub fn windows(
+    types: &[ScalarType],
+    input: Bag,
+    partition: &[usize],
+    order: &[ColumnOrder],
+    calls: &[WindowCall],
+) -> Bag {
+    let partition_types: Vec<_> = partition.iter().map(|c| types[*c]).collect();
+    let mut partitions: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+    for (row, diff) in input.rows {
+        let own = with(types, &row, |d| pack(&partition.iter().map(|c| d[*c]).collect::<Vec<_>>()));
+        let rows = partitions.entry(key_of(&partition_types, &own)).or_default();
+        rows.extend((0..diff).map(|_| row.clone()));
+    }
+    let mut out = Bag { errors: input.errors, ..Bag::default() };
+    let single = match *order {
+        [ColumnOrder { column, descending, nulls_first }] => {
+            Some(OrderColumn { column, descending, nulls_first })
+        }
+        _ => None,
+    };
+    for mut rows in partitions.into_values() {
+        rows.sort_by(|a, b| with(types, a, |a| with(types, b, |b| compare(order, a, b))));
+        let is_peer = |a: &Row, b: &Row| {
+            with(types, a, |a| {
+                with(types, b, |b| order.iter().all(|o| a[o.column].compare(&b[o.column]).is_eq()))
+            })
+        };
+        match append(calls, types, &rows, single, is_peer) {
+            Ok(rows) => rows.into_iter().for_each(|row| out.add(row, 1)),
+            Err(error) => {
+                out.errors.insert(error);
+            }
         }
     }
     out

@@ -8,6 +8,7 @@ use crate::expr::aggregate::{AggFunc, Aggregate, ArgOrder, Spread};
 use crate::expr::func::Func;
 use crate::expr::scalar::Expr;
 use crate::expr::table::{Part, TableFunc};
+use crate::expr::window::testing::{random_call, random_frame};
 use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
 use crate::repr::value::pack;
 use crate::repr::{Datum, GlobalId, ScalarType};
@@ -106,6 +107,7 @@ impl Random {
                 let input = self.relation(depth - 1);
                 if self.chance(50) { input.distinct() } else { self.reduce(input) }
             }
+            8 if self.chance(50) => self.windows(depth - 1),
             8 => self.top_k(depth - 1),
             9 => {
                 let (a, b) = self.alike(depth - 1);
@@ -269,6 +271,41 @@ impl Random {
         }
         let limit = self.chance(70).then(|| self.0.random_range(0..3));
         input.top_k(group, order, limit, self.0.random_range(0..2))
+    }
+
+    fn windows(&mut self, depth: u32) -> Relation {
+        let input = self.relation(depth);
+        let types = input.typ().scalars();
+        let arity = types.len();
+        if arity == 0 {
+            return input;
+        }
+        let partition: Vec<usize> =
+            (0..self.0.random_range(0..2)).map(|_| self.0.random_range(0..arity)).collect();
+        let order: Vec<ColumnOrder> = (0..self.0.random_range(0..3))
+            .map(|_| ColumnOrder {
+                column: self.0.random_range(0..arity),
+                descending: self.0.random(),
+                nulls_first: self.0.random(),
+            })
+            .collect();
+        let by_int4 = order.first().is_some_and(|o| types[o.column] == ScalarType::Int4);
+        let calls = (0..self.0.random_range(1..3)).map(|_| {
+            let (arg, filter) = (self.number(&types, 1), self.predicate(&types, 1));
+            let filter = self.chance(30).then_some(filter);
+            let frame = random_frame(&mut self.0, order.len(), by_int4);
+            random_call(&mut self.0, arg, filter, frame)
+        });
+        let calls: Vec<_> = calls.collect();
+        let types: Vec<_> = calls.iter().map(|c| c.output_type(&input.typ().columns)).collect();
+        let windows = input.window(partition, order, calls);
+        if self.chance(50) {
+            return windows;
+        }
+        let all = windows.typ().scalars();
+        debug_assert_eq!(all.len(), arity + types.len());
+        let predicate = self.predicate(&all, 1);
+        windows.filter(vec![predicate])
     }
 
     /// Two relations of one type.

@@ -19,7 +19,8 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::direction;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::sets::SetCall;
-use crate::sql::bind::window::WindowCall;
+use crate::sql::bind::window::WindowUse;
+use crate::sql::bind::window_spec::Window;
 
 /// The column that stands for the first aggregate.
 pub const AGGREGATES: usize = 1 << 40;
@@ -44,13 +45,13 @@ pub struct Calls {
     /// The aggregates; equal ones once.
     pub aggregates: Vec<Aggregate>,
     /// The windows.
-    pub windows: Vec<WindowCall>,
+    pub windows: Vec<WindowUse>,
     /// The calls that return rows; equal ones once.
     pub sets: Vec<SetCall>,
     /// How many of these were written.
     pub sets_seen: usize,
     /// `WINDOW name AS (…)`.
-    pub named: Vec<(String, ast::WindowSpec)>,
+    pub named: Vec<(String, Window)>,
     /// Arguments of aggregates that are the same for all rows of a group.
     pub direct: Vec<(Expr, Option<u32>)>,
     /// Where columns were used outside aggregates.
@@ -58,11 +59,6 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// No calls yet, and the windows that WINDOW names.
-    pub fn new(named: Vec<(String, ast::WindowSpec)>) -> Calls {
-        Calls { named, ..Calls::default() }
-    }
-
     /// Notes a column that was used outside aggregates.
     pub fn note_use(&mut self, column: usize, position: Option<u32>) {
         self.uses.push((column, position));
@@ -192,6 +188,23 @@ impl Binder<'_, '_> {
                 bound.push(self.expr(arg, &mut inner)?);
             }
         }
+        let (func, given, mut exprs) = self.resolved_aggregate(name, bound, position)?;
+        let mut order = self.order_within(args, &given, &mut exprs, &mut inner)?;
+        if func.method() != Method::Collect {
+            // The order in which rows are added decides nothing.
+            exprs.truncate(given.len());
+            order.clear();
+        }
+        Ok(Aggregate { func, args: exprs, order, distinct: args.distinct, filter: None })
+    }
+
+    /// The aggregate that is meant, and its arguments as they were given and as it takes them.
+    pub fn resolved_aggregate(
+        &mut self,
+        name: &str,
+        bound: Vec<Bound>,
+        position: Option<u32>,
+    ) -> Result<(AggFunc, Vec<Expr>, Vec<Expr>)> {
         let types: Vec<_> = bound.iter().map(|arg| arg.scalar(self)).collect();
         let resolved = functions::resolve_aggregate(name, &types)
             .map_err(|e| e.of_function(name, &types).at(position))?;
@@ -214,13 +227,7 @@ impl Binder<'_, '_> {
                 _ => typed.expr,
             });
         }
-        let mut order = self.order_within(args, &given, &mut exprs, &mut inner)?;
-        if func.method() != Method::Collect {
-            // The order in which rows are added decides nothing.
-            exprs.truncate(given.len());
-            order.clear();
-        }
-        Ok(Aggregate { func, args: exprs, order, distinct: args.distinct, filter: None })
+        Ok((func, given, exprs))
     }
 
     /// ORDER BY between the parentheses. Arguments are `given` as they are written and converted

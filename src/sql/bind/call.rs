@@ -12,6 +12,7 @@ use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::relation::Typed;
+use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
 const UNSUPPORTED_SETS: [&str; 10] = [
@@ -199,6 +200,7 @@ fn needs_group(name: &str, function: &ast::Function, args: &Arguments<'_>) -> bo
 
 /// Refuses what only aggregates and windows may have.
 fn plain_only(name: &str, function: &ast::Function, args: &Arguments<'_>) -> Result<()> {
+    refuse_plain(name)?;
     let wrong = |what: &str| {
         Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,

@@ -242,7 +242,7 @@ impl Binder<'_, '_> {
         position: Option<u32>,
     ) -> Result<Typed> {
         let ty = ColumnType::nullable(ScalarType::Int8);
-        self.try_cast(bound, ty, CastContext::Implicit)?.map_err(|from| {
+        self.try_cast(bound, ty, CastContext::Assignment)?.map_err(|from| {
             Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(

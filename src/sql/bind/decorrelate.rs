@@ -129,6 +129,15 @@ impl Decorrelation {
                 let input = Box::new(self.rewrite(*input));
                 Relation::TopK { input, group_key, order, limit, offset, rank }
             }
+            Relation::Window { input, partition, order, calls } => {
+                let partition = prefixed(partition).collect();
+                let order = order.into_iter();
+                let order = order.map(|by| ColumnOrder { column: by.column + width, ..by });
+                let order = order.collect();
+                let mut window = self.rewrite(*input).window(partition, order, calls);
+                window.own_exprs_mut().into_iter().for_each(|expr| self.shift(expr));
+                window
+            }
             Relation::Negate { input } => self.rewrite(*input).negate(),
             Relation::Threshold { input } => self.rewrite(*input).threshold(),
             Relation::Union { inputs } => {

@@ -49,8 +49,18 @@ pub enum Clause {
     Aggregate,
     /// FILTER.
     Filter,
-    /// The argument or definition of a window.
+    /// The definition of a window.
     Window,
+    /// The argument of a call over a window.
+    WindowArgument,
+    /// An offset of ROWS.
+    FrameRows,
+    /// An offset of RANGE.
+    FrameRange,
+    /// An offset of GROUPS.
+    FrameGroups,
+    /// QUALIFY.
+    Qualify,
     /// RETURNING.
     Returning,
     /// UPDATE … SET.
@@ -83,6 +93,11 @@ impl Clause {
             Clause::Aggregate => "aggregate arguments",
             Clause::Filter => "FILTER",
             Clause::Window => "window definitions",
+            Clause::WindowArgument => "window function arguments",
+            Clause::FrameRows => "window ROWS",
+            Clause::FrameRange => "window RANGE",
+            Clause::FrameGroups => "window GROUPS",
+            Clause::Qualify => "QUALIFY",
             Clause::Returning => "RETURNING",
             Clause::Update => "UPDATE",
             Clause::Default => "DEFAULT expressions",

@@ -1,8 +1,9 @@
 //! Syntax trees to plans.
 //!
 //! `entry` is the door. A `context::Binder` lives for one statement; `query`, `select`,
-//! `from`, `join`, `table_function`, `aggregate`, `window` and `sets` bind relations, `expr` and
-//! its neighbours bind scalars in a `scope::Scope` (`array` the arrays), `coerce` and `resolve`
+//! `from`, `join`, `table_function`, `aggregate`, `window`, `window_spec` and `sets` bind
+//! relations, `expr` and its neighbours bind scalars in a `scope::Scope` (`array` the arrays),
+//! `coerce` and `resolve`
 //! settle types as PostgreSQL's rules have it. `write`, `create`, `create_view`, `copy` and
 //! `control` bind the other statements; `text` is how a view is stored.
 
@@ -46,6 +47,7 @@ mod types;
 mod values;
 mod view;
 mod window;
+mod window_spec;
 mod write;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
+use crate::expr::window::call::WindowCall;
 use crate::plan::relation::{ColumnOrder, Id, Relation, RelationType};
 use crate::repr::{ColumnType, Datum, Row, ScalarType};
 
@@ -163,6 +164,20 @@ impl Plan {
         let input = Box::new(self.relation);
         let (limit, offset, rank) = (None, 0, true);
         let relation = Relation::TopK { input, group_key, order, limit, offset, rank };
+        Plan { relation, types: self.types }
+    }
+
+    /// The rows and, behind them, what calls over windows answer, in these types.
+    pub fn windows(
+        mut self,
+        partition: Vec<usize>,
+        order: Vec<ColumnOrder>,
+        calls: Vec<WindowCall>,
+        types: Vec<ColumnType>,
+    ) -> Plan {
+        self.types.extend(types);
+        let input = Box::new(self.relation);
+        let relation = Relation::Window { input, partition, order, calls };
         Plan { relation, types: self.types }
     }
 

@@ -21,9 +21,12 @@ use crate::sql::bind::order::{self, direction};
 use crate::sql::bind::output::Output;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::{Plan, Typed};
-use crate::sql::bind::scope::Scope;
+use crate::sql::bind::scope::{Column, Scope};
 use crate::sql::bind::sets::{SETS, SetCall, call_sets, place};
-use crate::sql::bind::window::{WindowCall, number_rows};
+use crate::sql::bind::window::{WindowUse, compute_windows};
+
+/// The column that stands for the first of the select list, in QUALIFY.
+const OUTPUTS: usize = 1 << 44;
 
 /// What rows are ordered or told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,7 @@ struct Parts {
     order: Vec<(Target, bool, bool)>,
     distinct: Distinctness,
     having: Option<Typed>,
+    qualify: Option<Typed>,
     group: Vec<Typed>,
     grouped: bool,
     sets: Vec<SetCall>,
@@ -79,7 +83,7 @@ impl Binder<'_, '_> {
     ) -> Result<Query> {
         let source = self.from(&select.from)?;
         let scope = source.scope;
-        let mut calls = Calls::new(named_windows(select)?);
+        let mut calls = Calls::default();
         let mut plan = source.plan;
         let parts = self.parts(select, order_by, &scope, &mut calls)?;
         if let Some(selection) = &select.selection {
@@ -88,6 +92,7 @@ impl Binder<'_, '_> {
             plan = self.restrict(plan, vec![predicate.expr]);
         }
         let is_one = parts.sets.is_empty()
+            && parts.qualify.is_none()
             && match parts.grouped {
                 true => parts.group.is_empty() && parts.having.is_none(),
                 false => select.from.is_empty() && select.selection.is_none(),
@@ -106,6 +111,7 @@ impl Binder<'_, '_> {
         scope: &Scope,
         calls: &mut Calls,
     ) -> Result<Parts> {
+        self.define_windows(select, scope, calls)?;
         let outputs = self.select_list(&select.projection, scope, calls, Clause::Select)?;
         let mut parts = Parts {
             outputs,
@@ -113,6 +119,7 @@ impl Binder<'_, '_> {
             order: vec![],
             distinct: Distinctness::No,
             having: None,
+            qualify: None,
             group: vec![],
             grouped: false,
             sets: vec![],
@@ -127,6 +134,9 @@ impl Binder<'_, '_> {
         if let Some(having) = &select.having {
             let mut cx = ExprContext { scope, clause: Clause::Having, calls: Some(calls) };
             parts.having = Some(self.predicate(having, &mut cx)?);
+        }
+        if let Some(qualify) = &select.qualify {
+            parts.qualify = Some(self.qualify(qualify, scope, calls, &parts)?);
         }
         for item in order_by {
             let (descending, nulls_first) = direction(item)?;
@@ -147,6 +157,42 @@ impl Binder<'_, '_> {
         parts.grouped = !items.is_empty() || parts.having.is_some() || !calls.aggregates.is_empty();
         parts.sets = std::mem::take(&mut calls.sets);
         Ok(parts)
+    }
+
+    /// QUALIFY, which is not PostgreSQL's: a condition that sees windows and, where no column of
+    /// the input has such a name, columns of the select list.
+    fn qualify(
+        &mut self,
+        condition: &ast::Expr,
+        scope: &Scope,
+        calls: &mut Calls,
+        parts: &Parts,
+    ) -> Result<Typed> {
+        let mut scope = scope.clone();
+        for (i, output) in parts.outputs.iter().enumerate() {
+            if let Bound::Typed(typed) = &output.value
+                && scope.named(&output.name).next().is_none()
+            {
+                let (name, ty) = (output.name.clone(), typed.ty);
+                scope.visible.push(Column { name, ty, index: OUTPUTS + i, table: None });
+            }
+        }
+        let mut cx = ExprContext { scope: &scope, clause: Clause::Qualify, calls: Some(calls) };
+        let mut typed = self.predicate(condition, &mut cx)?;
+        typed.expr.visit_mut(&mut |expr| {
+            if let Expr::Column(column @ OUTPUTS..) = expr
+                && let Bound::Typed(output) = &parts.outputs[*column - OUTPUTS].value
+            {
+                *expr = output.expr.clone();
+            }
+        });
+        if typed.expr.any(&mut |e| matches!(e, Expr::Column(SETS..))) {
+            return Err(Error::unsupported(
+                "a set-returning function in QUALIFY",
+                "Filter in an outer query.",
+            ));
+        }
+        Ok(typed)
     }
 
     /// An item of GROUP BY: an expression, an input column, a number or name of the select list.
@@ -286,8 +332,7 @@ impl Binder<'_, '_> {
             return Ok((plan, parts));
         }
         let group = std::mem::take(&mut parts.group);
-        let windows = std::mem::take(&mut calls.windows);
-        let mut window_parts = windows.clone();
+        let mut windows = std::mem::take(&mut calls.windows);
         let mut aggregates = std::mem::take(&mut calls.aggregates);
         let direct = std::mem::take(&mut calls.direct);
         let mut grouping = Grouping::new(scope, calls, group);
@@ -298,12 +343,10 @@ impl Binder<'_, '_> {
             }
         }
         exprs.extend(parts.extras.iter_mut().map(|typed| &mut typed.expr));
-        exprs.extend(parts.having.iter_mut().map(|typed| &mut typed.expr));
+        let conditions = parts.having.iter_mut().chain(&mut parts.qualify);
+        exprs.extend(conditions.map(|typed| &mut typed.expr));
         exprs.extend(parts.sets.iter_mut().flat_map(|call| &mut call.args));
-        for window in &mut window_parts {
-            exprs.extend(window.partition.iter_mut().map(|typed| &mut typed.expr));
-            exprs.extend(window.order.iter_mut().map(|(typed, ..)| &mut typed.expr));
-        }
+        exprs.extend(windows.iter_mut().flat_map(WindowUse::exprs_mut));
         for expr in &exprs {
             grouping.admit(expr)?;
         }
@@ -314,7 +357,7 @@ impl Binder<'_, '_> {
             grouping.rewrite(expr);
         }
         let mut group = grouping.into_group();
-        calls.windows = window_parts;
+        calls.windows = windows;
         let of_aggregates = aggregates.iter_mut().flat_map(Aggregate::exprs_mut);
         let read = group.iter_mut().map(|typed| &mut typed.expr).chain(of_aggregates);
         let plan = self.place(plan, read);
@@ -327,12 +370,9 @@ impl Binder<'_, '_> {
 
     /// Computes the windows and puts their columns into the expressions.
     fn windows(&mut self, plan: Plan, mut parts: Parts, mut calls: Calls) -> (Plan, Parts) {
-        if calls.windows.is_empty() {
-            return (plan, parts);
-        }
-        let read = calls.windows.iter_mut().flat_map(WindowCall::exprs_mut);
+        let read = calls.windows.iter_mut().flat_map(WindowUse::exprs_mut);
         let plan = self.place(plan, read);
-        let (plan, columns) = number_rows(plan, calls.windows);
+        let (mut plan, columns) = compute_windows(plan, calls.windows);
         let place = |expr: &mut Expr| {
             expr.map_columns(|column| match column {
                 WINDOWS..SETS => columns[column - WINDOWS],
@@ -346,6 +386,10 @@ impl Binder<'_, '_> {
             }
         }
         parts.extras.iter_mut().for_each(|typed| place(&mut typed.expr));
+        if let Some(mut qualify) = parts.qualify.take() {
+            place(&mut qualify.expr);
+            plan = self.restrict(plan, vec![qualify.expr]);
+        }
         (plan, parts)
     }
 
@@ -442,27 +486,6 @@ fn grouping_sets() -> Error {
     Error::unsupported("GROUPING SETS, ROLLUP and CUBE", "Unite one grouped query for each set.")
 }
 
-/// `WINDOW name AS (…)`.
-fn named_windows(select: &ast::Select) -> Result<Vec<(String, ast::WindowSpec)>> {
-    let mut named: Vec<(String, ast::WindowSpec)> = vec![];
-    for ast::NamedWindowDefinition(ident, expr) in &select.named_window {
-        let window = name::ident(ident);
-        if named.iter().any(|(other, _)| *other == window) {
-            return Err(Error::new(
-                SqlState::WINDOWING_ERROR,
-                format!("window \"{window}\" is already defined"),
-            ));
-        }
-        match expr {
-            ast::NamedWindowExpr::WindowSpec(spec) => named.push((window, spec.clone())),
-            ast::NamedWindowExpr::NamedWindow(_) => {
-                return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in WINDOW"));
-            }
-        }
-    }
-    Ok(named)
-}
-
 /// Refuses what the parser takes from other dialects.
 fn refuse_foreign(select: &ast::Select) -> Result<()> {
     let foreign = select.top.is_some()
@@ -474,7 +497,6 @@ fn refuse_foreign(select: &ast::Select) -> Result<()> {
         || !select.cluster_by.is_empty()
         || !select.distribute_by.is_empty()
         || !select.sort_by.is_empty()
-        || select.qualify.is_some()
         || select.value_table_mode.is_some()
         || select.flavor != ast::SelectFlavor::Standard;
     if foreign {

@@ -16,7 +16,11 @@ use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::window::call::WindowCall;
+use crate::expr::window::partition::OrderColumn;
+use crate::expr::window::testing::append;
 use crate::plan::physical::{Arrangement, Dataflow, Node};
+use crate::plan::relation::ColumnOrder;
 use crate::repr::datetime::{interval_add, interval_divide};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::numeric::Numeric;
@@ -68,6 +72,46 @@ pub fn evaluate(plan: &Dataflow, imports: &[Content]) -> Content {
         done.push(content);
     }
     done.pop().unwrap()
+}
+
+fn windows(
+    input: &Content,
+    types: &[ScalarType],
+    partition: &[usize],
+    order: &[ColumnOrder],
+    calls: &[WindowCall],
+) -> Content {
+    let mut out = input.with_errors_of();
+    let mut partitions: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+    input.for_each(types, &mut BTreeSet::new(), |datums, _, row, count| {
+        let key: Vec<Datum<'_>> = partition.iter().map(|c| datums[*c]).collect();
+        let key_types: Vec<ScalarType> = partition.iter().map(|c| types[*c]).collect();
+        let rows = partitions.entry(key_of(&key_types, &key)).or_default();
+        rows.extend((0..count).map(|_| row.clone()));
+        Ok(())
+    });
+    let compare = |a: &Row, b: &Row| {
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        decode_values(types, a.bytes(), &mut x);
+        decode_values(types, b.bytes(), &mut y);
+        compare_rows(types, order, &x, &y)
+    };
+    let single = match *order {
+        [ColumnOrder { column, descending, nulls_first }] => {
+            Some(OrderColumn { column, descending, nulls_first })
+        }
+        _ => None,
+    };
+    for mut rows in partitions.into_values() {
+        rows.sort_by(|a, b| compare(a, b).then(a.cmp(b)));
+        match append(calls, types, &rows, single, |a, b| compare(a, b).is_eq()) {
+            Ok(rows) => rows.into_iter().for_each(|row| out.add(row, 1)),
+            Err(error) => {
+                out.errors.insert(error);
+            }
+        }
+    }
+    out
 }
 
 fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Content]) -> Content {
@@ -148,6 +192,9 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
                 }
             }
             out
+        }
+        Node::Window { input, types, partition, order, calls } => {
+            windows(&done[*input], types, partition, order, calls)
         }
         Node::Negate { input } => {
             let mut out = done[*input].clone();

@@ -8,10 +8,12 @@ use crate::expr::func::Func;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
+use crate::expr::window::testing::{random_call, random_frame};
 use crate::plan::physical::{Dataflow, Node};
 use crate::plan::relation::ColumnOrder;
 use crate::repr::key::KeyMode;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::{ColumnType, Datum, ScalarType};
 
 use ScalarType::{Bool, Float8, Int4, Int8, Interval as Span, Numeric as Num};
 
@@ -92,6 +94,7 @@ impl Planner<'_> {
             }
             2 => self.join(input, types),
             3..6 => self.reduce(input, types),
+            6 if self.rng.random() => self.windows(input, types),
             6 => self.top_k(input, types),
             _ => {
                 // A multiset less a part of it.
@@ -225,6 +228,33 @@ impl Planner<'_> {
         out.extend(rank.then_some(Int8));
         let group_key = columns.into_iter().take(groups).collect();
         self.push(Node::TopK { input, types, group_key, order, limit, offset, rank }, out);
+    }
+
+    fn windows(&mut self, input: usize, types: Vec<ScalarType>) {
+        let mut columns: Vec<usize> = (0..types.len()).collect();
+        columns.shuffle(self.rng);
+        let partitions = self.rng.random_range(0..2);
+        let order = columns.iter().skip(1).take(self.rng.random_range(0..3));
+        let order: Vec<ColumnOrder> = order
+            .map(|c| ColumnOrder { column: *c, descending: c % 2 == 0, nulls_first: c % 3 == 0 })
+            .collect();
+        let by_int4 = order.first().is_some_and(|o| types[o.column] == Int4);
+        let ints: Vec<usize> = (0..types.len()).filter(|c| types[*c] == Int4).collect();
+        let calls = (0..self.rng.random_range(1..4)).map(|_| {
+            let arg = match ints.choose(self.rng) {
+                Some(column) => Expr::Column(*column),
+                None => Expr::literal(Datum::Int4(1), Int4),
+            };
+            let filter = self.rng.random_bool(0.2).then(|| arg.clone().is_not_null());
+            let frame = random_frame(self.rng, order.len(), by_int4);
+            random_call(self.rng, arg, filter, frame)
+        });
+        let calls: Vec<WindowCall> = calls.collect();
+        let nullable: Vec<_> = types.iter().map(|ty| ColumnType::nullable(*ty)).collect();
+        let mut out = types.clone();
+        out.extend(calls.iter().map(|call| call.output_type(&nullable).scalar));
+        let partition = columns.into_iter().take(partitions).collect();
+        self.push(Node::Window { input, types, partition, order, calls }, out);
     }
 }
 

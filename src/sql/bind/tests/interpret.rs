@@ -10,6 +10,9 @@ use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
+use crate::expr::window::call::WindowCall;
+use crate::expr::window::partition::OrderColumn;
+use crate::expr::window::testing::append;
 use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
@@ -86,6 +89,9 @@ impl Interpreter {
             }
             Relation::TopK { input, group_key, order, limit, offset, rank } => {
                 return self.top(input, group_key, order, *limit, *offset, *rank);
+            }
+            Relation::Window { input, partition, order, calls } => {
+                return self.windows(input, partition, order, calls);
             }
             Relation::Negate { input } => {
                 out = self.rows(input)?.into_iter().map(|(row, n)| (row, -n)).collect();
@@ -279,6 +285,49 @@ impl Interpreter {
                     datums.push(Datum::Int8(number as i64 + 1));
                 }
                 *out.entry(pack(&datums)).or_default() += 1;
+            }
+        }
+        Ok(out)
+    }
+
+    fn windows(
+        &mut self,
+        input: &Relation,
+        partition: &[usize],
+        order: &[ColumnOrder],
+        calls: &[WindowCall],
+    ) -> Result<Rows, EvalError> {
+        let types = input.typ().scalars();
+        let key_types: Vec<ScalarType> = partition.iter().map(|&c| types[c]).collect();
+        let mut partitions: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+        for (row, diff) in self.rows(input)? {
+            let mut datums = vec![];
+            decode_values(&types, row.bytes(), &mut datums);
+            let values: Vec<Datum<'_>> = partition.iter().map(|&c| datums[c]).collect();
+            let rows = partitions.entry(key(&key_types, &values)).or_default();
+            rows.extend((0..diff).map(|_| row.clone()));
+        }
+        let single = match *order {
+            [ColumnOrder { column, descending, nulls_first }] => {
+                Some(OrderColumn { column, descending, nulls_first })
+            }
+            _ => None,
+        };
+        let mut out = Rows::new();
+        for mut rows in partitions.into_values() {
+            rows.sort_by(|a, b| compare_rows(&types, order, a, b));
+            let order_types: Vec<ScalarType> = order.iter().map(|o| types[o.column]).collect();
+            let is_peer = |a: &Row, b: &Row| {
+                let of = |row: &Row| {
+                    let mut datums = vec![];
+                    decode_values(&types, row.bytes(), &mut datums);
+                    let values: Vec<_> = order.iter().map(|o| datums[o.column]).collect();
+                    key(&order_types, &values)
+                };
+                of(a) == of(b)
+            };
+            for row in append(calls, &types, &rows, single, is_peer)? {
+                *out.entry(row).or_default() += 1;
             }
         }
         Ok(out)

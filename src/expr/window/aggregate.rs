@@ -1,0 +1,226 @@
+//! Aggregates over the frames of a partition, row after row.
+//!
+//! One [`Fold`] follows the frames: a frame that grows is added to; one that moves gives back what
+//! it leaves behind where the fold can, exactly, so that nothing drifts whatever the type. Where it
+//! cannot the frame is folded again, except that extremes keep a queue of the values that may still
+//! become one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::expr::aggregate::fold::{Fold, is_better};
+use crate::expr::aggregate::{Aggregate, Method};
+use crate::expr::error::EvalError;
+use crate::expr::func::EvalContext;
+use crate::expr::window::call::Exclusion;
+use crate::expr::window::frame::pieces;
+use crate::expr::window::partition::Partition;
+use crate::repr::{ColumnType, Datum, ScalarType};
+
+/// The arguments of rows, each evaluated when it is first asked for.
+struct Arguments<'p, 'q, 'a> {
+    aggregate: &'a Aggregate,
+    types: Vec<ScalarType>,
+    rows: &'p Partition<'q, 'a>,
+    cx: &'p EvalContext<'a>,
+    known: Vec<Option<Option<&'a [Datum<'a>]>>>,
+}
+
+impl<'a> Arguments<'_, '_, 'a> {
+    /// The arguments of a row; none where the row does not take part.
+    fn get(&mut self, row: usize) -> Result<Option<&'a [Datum<'a>]>, EvalError> {
+        if let Some(known) = self.known[row] {
+            return Ok(known);
+        }
+        let takes_part = match &self.aggregate.filter {
+            Some(filter) => self.rows.eval(filter, row, self.cx)? == Datum::Bool(true),
+            None => true,
+        };
+        let mut args = None;
+        if takes_part {
+            let ordered = !self.aggregate.order.is_empty();
+            let count = self.aggregate.args.len() + usize::from(ordered);
+            let mut made = bumpalo::collections::Vec::with_capacity_in(count, self.cx.arena);
+            for arg in &self.aggregate.args {
+                made.push(self.rows.eval(arg, row, self.cx)?);
+            }
+            made.extend(ordered.then_some(Datum::Int8(row as i64)));
+            args = Some(made.into_bump_slice() as &[_]);
+        }
+        self.known[row] = Some(args);
+        Ok(args)
+    }
+
+    fn take(
+        &mut self,
+        fold: &mut Fold<'a>,
+        rows: Range<usize>,
+        count: i64,
+    ) -> Result<(), EvalError> {
+        for row in rows {
+            if let Some(args) = self.get(row)? {
+                fold.take(args, count);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold(&self) -> Fold<'a> {
+        Fold::new(self.aggregate, self.types.clone())
+    }
+}
+
+/// An aggregate over each row's frame.
+pub fn aggregate<'a>(
+    aggregate: &'a Aggregate,
+    exclusion: Exclusion,
+    rows: &Partition<'_, 'a>,
+    frames: &[Range<usize>],
+    cx: &EvalContext<'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let columns: Vec<ColumnType> =
+        rows.types().iter().map(|ty| ColumnType::nullable(*ty)).collect();
+    let mut types = aggregate.arg_types(&columns);
+    types.extend((!aggregate.order.is_empty()).then_some(ScalarType::Int8));
+    let known = vec![None; rows.len()];
+    let mut arguments = Arguments { aggregate, types, rows, cx, known };
+    match (exclusion, aggregate.func.method()) {
+        (Exclusion::NoOthers, Method::Extreme { ty, greatest }) => {
+            extremes((ty, greatest), frames, &mut arguments)
+        }
+        (Exclusion::NoOthers, _) => followed(frames, &mut arguments),
+        // What is left out is not evaluated.
+        _ if arguments.fold().can_retract() && !aggregate.is_fallible() => {
+            excluded(exclusion, frames, &mut arguments)
+        }
+        _ => pieced(exclusion, frames, &mut arguments),
+    }
+}
+
+/// Moves a fold from one frame to the next.
+fn advance<'a>(
+    fold: &mut Fold<'a>,
+    (from, to): (&Range<usize>, &Range<usize>),
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<(), EvalError> {
+    let grows = to.start == from.start && to.end >= from.end;
+    let moves = from.start <= to.start && to.start < from.end && from.end <= to.end;
+    if grows || moves && fold.can_retract() {
+        arguments.take(fold, from.end..to.end, 1)?;
+        return arguments.take(fold, from.start..to.start, -1);
+    }
+    *fold = arguments.fold();
+    arguments.take(fold, to.clone(), 1)
+}
+
+/// Over frames that leave nothing out.
+fn followed<'a>(
+    frames: &[Range<usize>],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let mut values: Vec<Datum<'a>> = Vec::with_capacity(frames.len());
+    let (mut fold, mut at) = (arguments.fold(), 0..0);
+    for frame in frames {
+        let value = match values.last() {
+            Some(value) if *frame == at => *value,
+            _ => {
+                advance(&mut fold, (&at, frame), arguments)?;
+                fold.finish(arguments.cx)?
+            }
+        };
+        at = frame.clone();
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// Over frames that leave something out, which a fold gives back for a moment.
+fn excluded<'a>(
+    exclusion: Exclusion,
+    frames: &[Range<usize>],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let mut values = Vec::with_capacity(frames.len());
+    let (mut fold, mut at) = (arguments.fold(), 0..0);
+    for (row, frame) in frames.iter().enumerate() {
+        let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
+        let [before, own, behind] = pieces.clone();
+        let out = before.end..behind.start;
+        if out.len() * 2 > frame.len() {
+            values.push(of_pieces(pieces, arguments)?);
+            continue;
+        }
+        advance(&mut fold, (&at, frame), arguments)?;
+        at = frame.clone();
+        arguments.take(&mut fold, out.clone(), -1)?;
+        arguments.take(&mut fold, own.clone(), 1)?;
+        values.push(fold.finish(arguments.cx)?);
+        arguments.take(&mut fold, own, -1)?;
+        arguments.take(&mut fold, out, 1)?;
+    }
+    Ok(values)
+}
+
+/// Over frames that leave something out, each by itself.
+fn pieced<'a>(
+    exclusion: Exclusion,
+    frames: &[Range<usize>],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let mut values: Vec<Datum<'a>> = Vec::with_capacity(frames.len());
+    let mut last = None;
+    for (row, frame) in frames.iter().enumerate() {
+        let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
+        let value = match (values.last(), last == Some(pieces.clone())) {
+            (Some(value), true) => *value,
+            _ => of_pieces(pieces.clone(), arguments)?,
+        };
+        last = Some(pieces);
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn of_pieces<'a>(
+    pieces: [Range<usize>; 3],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Datum<'a>, EvalError> {
+    let mut fold = arguments.fold();
+    for piece in pieces {
+        arguments.take(&mut fold, piece, 1)?;
+    }
+    fold.finish(arguments.cx)
+}
+
+/// The least or the greatest of each frame: a queue of rows, each better than all behind it.
+fn extremes<'a>(
+    (ty, greatest): (ScalarType, bool),
+    frames: &[Range<usize>],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let mut queue: VecDeque<(usize, Datum<'a>)> = VecDeque::new();
+    let mut at = 0..0;
+    let mut values = Vec::with_capacity(frames.len());
+    for frame in frames {
+        if frame.start < at.start || frame.end < at.end || frame.start > at.end {
+            queue.clear();
+            at = frame.start..frame.start;
+        }
+        while queue.front().is_some_and(|(row, _)| *row < frame.start) {
+            queue.pop_front();
+        }
+        for row in at.end..frame.end {
+            let Some(value) = arguments.get(row)?.map(|args| args[0]).filter(|v| !v.is_null())
+            else {
+                continue;
+            };
+            while queue.back().is_some_and(|(_, kept)| is_better(ty, greatest, &value, kept)) {
+                queue.pop_back();
+            }
+            queue.push_back((row, value));
+        }
+        at = frame.clone();
+        values.push(queue.front().map_or(Datum::Null, |(_, value)| *value));
+    }
+    Ok(values)
+}
