@@ -62,11 +62,16 @@ pub(super) struct Loop<'w> {
     written: bool,
     /// Arrangements that will have changed once they are complete below a time, by their maker.
     settling: BTreeMap<GlobalId, Timestamp>,
+    /// Arrangements that have changed and have not been let merge, and how often they changed.
+    settled: BTreeMap<GlobalId, usize>,
 }
 
 /// How long a worker looks for another command before it parks: to be woken takes longer than that,
 /// and whoever has just heard an answer is likely to go on.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
+
+/// How often an arrangement may change before it is let merge, though the worker is busy.
+const SETTLED_MAX: usize = 16;
 
 /// Runs a worker until it is told to stop.
 pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, respond: Respond) {
@@ -84,6 +89,7 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         promised: Vec::new(),
         written: false,
         settling: BTreeMap::new(),
+        settled: BTreeMap::new(),
     };
     let mut busy = false;
     let mut last_command = Instant::now();
@@ -100,6 +106,7 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         if busy || last_command.elapsed() < IDLE_SPIN {
             state.step();
         } else {
+            state.maintain();
             // A wake-up that comes before the parking is not lost.
             state.worker.step_or_park(None);
         }
@@ -253,6 +260,7 @@ impl Loop<'_> {
         self.traces.remove(id);
         self.hydrating.remove(&id);
         self.settling.remove(&id);
+        self.settled.remove(&id);
         if let Some(input) = self.tables.remove(&id) {
             let index = input.dataflow();
             drop(input);
@@ -268,22 +276,36 @@ impl Loop<'_> {
 
     /// Does what the last step made possible; says whether there is more to do at once.
     fn look_around(&mut self) -> bool {
-        self.settle();
-        self.report_hydrated();
         self.pump_streams();
-        self.resume_peeks()
+        let busy = self.resume_peeks();
+        self.report_hydrated();
+        self.settle();
+        busy
     }
 
     fn settle(&mut self) {
-        let traces = &mut self.traces;
+        let (traces, settled) = (&mut self.traces, &mut self.settled);
         self.settling.retain(|maker, complete| {
             let Some(maintained) = traces.made_by(*maker) else { return false };
-            let settled = maintained.is_complete_below(*complete);
-            if settled {
+            let done = maintained.is_complete_below(*complete);
+            if done {
+                *settled.entry(*maker).or_default() += 1;
+            }
+            !done
+        });
+        if self.settled.values().any(|times| *times >= SETTLED_MAX) {
+            self.maintain();
+        }
+    }
+
+    /// Lets arrangements merge that have changed. Nobody waits for that, so it is done when there
+    /// is nothing else to do, or when it has been put off for long.
+    fn maintain(&mut self) {
+        while let Some((maker, _)) = self.settled.pop_first() {
+            if let Some(maintained) = self.traces.made_by(maker) {
                 maintained.maintain();
             }
-            !settled
-        });
+        }
     }
 
     fn report_hydrated(&mut self) {

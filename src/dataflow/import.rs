@@ -20,15 +20,16 @@
 //! reading them: [`super::scan`] and [`super::join`] do.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use differential_dataflow::operators::arrange::TraceReplayInstruction;
-use differential_dataflow::trace::TraceReader;
+use differential_dataflow::trace::{SpanOf, TraceReader};
 use timely::dataflow::Scope;
-use timely::dataflow::operators::generic::source;
+use timely::dataflow::operators::generic::{OperatorInfo, source};
 use timely::scheduling::Activator;
 
-use super::arrangement::{RowArranged, RowTrace, upper_of};
+use super::arrangement::{RowArranged, RowSpine, RowTrace, upper_of};
 use crate::repr::Timestamp;
 
 /// Moves the frontier of one import on one worker.
@@ -99,59 +100,106 @@ pub fn import_until<'s>(
 ) -> (RowArranged<'s>, Promise) {
     let shared = trace.clone();
     let promise = Promise::default();
-    let state = Rc::clone(&promise.0);
+    let to_keep = promise.clone();
     let stream = source(scope, name, move |capability, info| {
-        *state.activator.borrow_mut() = Some(scope.activator_for(Rc::clone(&info.address)));
-        // What was promised is known when the source first runs.
-        let mut unread = Some((trace.clone(), scope.activator_for(info.address)));
-        let mut queue = None;
+        let mut listener = Listener::new(trace, scope, &info, until, to_keep);
         let mut capability = Some(capability);
         move |output| {
             let Some(held) = capability.as_mut() else { return };
-            let Standing { need, below } = state.standing.get();
-            if let Some((mut trace, activator)) = unread.take() {
-                let complete = upper_of(&mut trace).is_none_or(|upper| upper >= need);
-                if complete && until.is_some_and(|until| below >= until) {
-                    let mut session = output.session(&*held);
-                    trace.map_spans(|span| {
-                        if span.has_updates() {
-                            session.give(span.clone());
-                        }
-                    });
-                    drop(session);
-                    capability = None;
-                    return;
+            let mut ended = false;
+            listener.hear(|news| match news {
+                News::Batch(span, stamp) => {
+                    let time = stamp.max(*held.time());
+                    output.session(&held.delayed(&time)).give(span);
                 }
-                queue = Some(trace.new_listener(activator));
-            }
-            let Some(queue) = &queue else { return };
-            let mut complete_below = state.complete_below.get();
-            for instruction in queue.1.borrow_mut().drain(..) {
-                match instruction {
-                    TraceReplayInstruction::Span(span, stamp) => {
-                        if let Some(least) = stamp.least().filter(|_| span.has_updates()) {
-                            let time = *least.max(held.time());
-                            output.session(&held.delayed(&time)).give(span);
-                        }
-                    }
-                    TraceReplayInstruction::Frontier(frontier) => {
-                        complete_below = frontier.first().copied().unwrap_or(Timestamp::MAX);
-                        if complete_below > *held.time() {
-                            held.downgrade(&complete_below);
-                        }
-                    }
-                }
-            }
-            state.complete_below.set(complete_below);
-            if complete_below >= need && below > *held.time() {
-                held.downgrade(&below);
-            }
-            if complete_below == Timestamp::MAX {
+                News::Below(time) if time > *held.time() => held.downgrade(&time),
+                News::Below(_) => {}
+                News::End => ended = true,
+            });
+            if ended {
                 capability = None;
             }
         }
     });
     (RowArranged { stream, trace: shared }, promise)
+}
+
+/// What is heard of an arrangement, in this order.
+pub(super) enum News {
+    /// A batch, and a time that none of its updates comes before.
+    Batch(SpanOf<RowSpine>, Timestamp),
+    /// Nothing more comes below this time, or one that was given before.
+    Below(Timestamp),
+    /// Nothing more comes that matters.
+    End,
+}
+
+/// Listens to an arrangement and to what is promised for it.
+pub(super) struct Listener {
+    promise: Promise,
+    until: Option<Timestamp>,
+    /// The arrangement, before the first hearing. What was promised is known only then.
+    unheard: Option<(RowTrace, Activator)>,
+    queue: Option<Queue>,
+}
+
+/// Where a trace puts what happens to it.
+type Queue = Rc<(Activator, RefCell<VecDeque<TraceReplayInstruction<RowSpine>>>)>;
+
+impl Listener {
+    /// A listener inside an operator, which is woken by the trace and by `promise`.
+    pub(super) fn new(
+        trace: &RowTrace,
+        scope: Scope<'_, Timestamp>,
+        operator: &OperatorInfo,
+        until: Option<Timestamp>,
+        promise: Promise,
+    ) -> Listener {
+        let activator = || scope.activator_for(Rc::clone(&operator.address));
+        *promise.0.activator.borrow_mut() = Some(activator());
+        let unheard = Some((trace.clone(), activator()));
+        Listener { promise, until, unheard, queue: None }
+    }
+
+    /// Hands over what is new.
+    pub(super) fn hear(&mut self, mut take: impl FnMut(News)) {
+        let Standing { need, below } = self.promise.0.standing.get();
+        if let Some((mut trace, activator)) = self.unheard.take() {
+            let complete = upper_of(&mut trace).is_none_or(|upper| upper >= need);
+            if complete && self.until.is_some_and(|until| below >= until) {
+                trace.map_spans(|span| {
+                    if span.has_updates() {
+                        take(News::Batch(span.clone(), Timestamp::MIN));
+                    }
+                });
+                return take(News::End);
+            }
+            self.queue = Some(trace.new_listener(activator));
+        }
+        let Some(queue) = &self.queue else { return };
+        let mut complete_below = self.promise.0.complete_below.get();
+        for instruction in queue.1.borrow_mut().drain(..) {
+            match instruction {
+                TraceReplayInstruction::Span(span, stamp) => {
+                    if let Some(least) = stamp.least().filter(|_| span.has_updates()) {
+                        let stamp = *least;
+                        take(News::Batch(span, stamp));
+                    }
+                }
+                TraceReplayInstruction::Frontier(frontier) => {
+                    complete_below = frontier.first().copied().unwrap_or(Timestamp::MAX);
+                    take(News::Below(complete_below));
+                }
+            }
+        }
+        self.promise.0.complete_below.set(complete_below);
+        if complete_below >= need {
+            take(News::Below(below));
+        }
+        if complete_below == Timestamp::MAX {
+            take(News::End);
+        }
+    }
 }
 
 #[cfg(test)]

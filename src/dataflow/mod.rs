@@ -16,6 +16,7 @@ pub mod built;
 pub mod command;
 pub mod emit;
 mod executor;
+pub mod follow;
 pub mod import;
 pub mod input;
 pub mod join;

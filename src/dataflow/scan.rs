@@ -30,18 +30,20 @@ pub const FUEL: usize = 1 << 16;
 const CHUNK: usize = 1 << 12;
 
 /// A batch that is being read.
-struct Reading {
-    capability: Capability<Timestamp>,
+pub(super) struct Reading {
     batch: Rc<RowBatch>,
     cursor: <Rc<RowBatch> as Navigable>::Cursor,
 }
 
-/// The output of an activation.
+/// What has been made of the rows that were read.
 #[derive(Default)]
-struct Output {
-    oks: Vec<RowUpdate>,
-    errs: Vec<(Row, Timestamp, Diff)>,
+pub(super) struct Made {
+    pub(super) oks: Vec<RowUpdate>,
+    pub(super) errs: Vec<(Row, Timestamp, Diff)>,
 }
+
+/// A capability for rows, and where there can be errors one for them.
+type Held = (Capability<Timestamp>, Option<Capability<Timestamp>>);
 
 /// Applies `logic` to every row of an arrangement; returns rows and, where that is `fallible`,
 /// errors.
@@ -64,33 +66,28 @@ pub fn scan<'s>(
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
     let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
-        let mut todo: VecDeque<(Reading, Option<Capability<Timestamp>>)> = VecDeque::new();
+        let mut todo: VecDeque<(Reading, Held)> = VecDeque::new();
         let mut emit = Emit::default();
-        let mut made = Output::default();
+        let mut made = Made::default();
         move |_frontiers| {
             input.for_each(|capability, spans| {
                 let Some(time) = capability.least().map(|least| (*least).max(as_of)) else {
                     return;
                 };
                 for batch in spans.drain(..).filter_map(|span| span.inner) {
-                    let reading = Reading {
-                        capability: capability.delayed(&time, 0),
-                        cursor: batch.cursor(),
-                        batch,
-                    };
-                    todo.push_back((reading, fallible.then(|| capability.delayed(&time, 1))));
+                    let for_errs = fallible.then(|| capability.delayed(&time, 1));
+                    todo.push_back((Reading::new(batch), (capability.delayed(&time, 0), for_errs)));
                 }
             });
             let mut fuel = FUEL;
             let mut ok_output = ok_output.activate();
             let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
-            while let Some((reading, err_capability)) = todo.front_mut() {
+            while let Some((reading, (held, errs_held))) = todo.front_mut() {
                 let done = reading.read(&mut fuel, as_of, &mut logic, &mut emit, &mut made);
                 if !made.oks.is_empty() {
-                    let mut session = ok_output.session(&reading.capability);
-                    session.give_container(&mut made.oks);
+                    ok_output.session(&*held).give_container(&mut made.oks);
                 }
-                if let (Some(output), Some(capability)) = (&mut err_output, &*err_capability)
+                if let (Some(output), Some(capability)) = (&mut err_output, &*errs_held)
                     && !made.errs.is_empty()
                 {
                     output.session(capability).give_container(&mut made.errs);
@@ -108,15 +105,20 @@ pub fn scan<'s>(
 }
 
 impl Reading {
+    /// Begins to read a batch.
+    pub(super) fn new(batch: Rc<RowBatch>) -> Reading {
+        Reading { cursor: batch.cursor(), batch }
+    }
+
     /// Reads on until there is enough to send or the fuel is spent; says whether the batch is read
     /// to its end.
-    fn read(
+    pub(super) fn read(
         &mut self,
         fuel: &mut usize,
         as_of: Timestamp,
         logic: &mut RowLogic,
         emit: &mut Emit,
-        made: &mut Output,
+        made: &mut Made,
     ) -> bool {
         made.oks.clear();
         made.errs.clear();

@@ -11,7 +11,7 @@
 //! Each worker sends its own part; whoever hears them all releases what lies below the least of
 //! their frontiers.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -68,7 +68,8 @@ struct Changes {
     consolidate_at: usize,
 }
 
-struct Buffer {
+/// What a subscription has received and its reader has not taken.
+pub(super) struct Buffer {
     options: SubscribeOptions,
     /// Times that may still change: rows, errors.
     open: BTreeMap<Timestamp, [Changes; 2]>,
@@ -108,19 +109,8 @@ pub fn subscribe<'s>(
     pressure: Pressure,
     notify: Box<dyn Fn()>,
 ) -> Subscription {
-    let buffer = Rc::new(RefCell::new(Buffer {
-        options,
-        open: BTreeMap::new(),
-        complete: VecDeque::new(),
-        bytes: 0,
-        credit: 0,
-        frontier: Some(Timestamp::MIN),
-        reported: None,
-        overflow: false,
-        pressure,
-        notify,
-    }));
-    let subscription = Subscription(Rc::clone(&buffer));
+    let subscription = Subscription::new(options, pressure, notify);
+    let to_fill = subscription.clone();
     let mut builder = OperatorBuilder::new(name.to_owned(), oks.inner.scope());
     // A row may come to be on one worker and be taken back on another: all that concerns a row
     // meets on one.
@@ -130,19 +120,45 @@ pub fn subscribe<'s>(
     let mut err_input = builder.new_input(errs.inner, by_error);
     builder.build(move |_capabilities| {
         move |frontiers| {
-            let mut buffer = buffer.borrow_mut();
+            let mut buffer = to_fill.buffer();
             ok_input.for_each(|_, updates| {
                 buffer.stash(updates.drain(..).map(|((_, row), time, diff)| (row, time, diff)), 0);
             });
             err_input.for_each(|_, updates| buffer.stash(updates.drain(..), 1));
             buffer.hand_over();
-            buffer.advance(frontiers);
+            let least = |f: &MutableAntichain<Timestamp>| f.frontier().first().copied();
+            buffer.advance(frontiers.iter().filter_map(least).min());
         }
     });
     subscription
 }
 
 impl Subscription {
+    /// A subscription that has received nothing; see [`subscribe`].
+    pub(super) fn new(
+        options: SubscribeOptions,
+        pressure: Pressure,
+        notify: Box<dyn Fn()>,
+    ) -> Subscription {
+        Subscription(Rc::new(RefCell::new(Buffer {
+            options,
+            open: BTreeMap::new(),
+            complete: VecDeque::new(),
+            bytes: 0,
+            credit: 0,
+            frontier: Some(Timestamp::MIN),
+            reported: None,
+            overflow: false,
+            pressure,
+            notify,
+        })))
+    }
+
+    /// Where an operator puts what it receives.
+    pub(super) fn buffer(&self) -> RefMut<'_, Buffer> {
+        self.0.borrow_mut()
+    }
+
     /// Lets the subscription hand over so many bytes more.
     pub fn add_credit(&self, bytes: u64) {
         let mut buffer = self.0.borrow_mut();
@@ -168,11 +184,17 @@ fn cost(row: &Row) -> u64 {
 }
 
 impl Buffer {
-    fn is_over(&self) -> bool {
+    /// Whether nothing more will be received.
+    pub(super) fn is_over(&self) -> bool {
         self.overflow || self.frontier.is_none()
     }
 
-    fn stash(&mut self, updates: impl Iterator<Item = (Row, Timestamp, Diff)>, side: usize) {
+    /// Receives updates of a side: 0 rows, 1 errors.
+    pub(super) fn stash(
+        &mut self,
+        updates: impl Iterator<Item = (Row, Timestamp, Diff)>,
+        side: usize,
+    ) {
         if self.is_over() {
             return;
         }
@@ -214,12 +236,11 @@ impl Buffer {
         (self.notify)();
     }
 
-    fn advance(&mut self, frontiers: &[MutableAntichain<Timestamp>]) {
+    /// Notes that nothing more comes below a time, or at all.
+    pub(super) fn advance(&mut self, mut frontier: Option<Timestamp>) {
         if self.is_over() {
             return;
         }
-        let least = |f: &MutableAntichain<Timestamp>| f.frontier().first().copied();
-        let mut frontier = frontiers.iter().filter_map(least).min();
         if self.options.up_to.is_some_and(|up_to| frontier.is_some_and(|f| f >= up_to)) {
             frontier = None;
         }
@@ -323,9 +344,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::emit::RowLogic;
+    use super::super::follow::follow;
     use super::super::import::import;
     use super::super::scan::scan;
     use super::super::testing::{Random, Table, number, row};
+    use super::super::traces::Maintained;
     use super::*;
     use crate::error::SqlState;
     use crate::expr::error::EvalError;
@@ -343,17 +366,45 @@ mod tests {
     }
 
     /// Subscribes to a table's values; the value 99 is an error.
-    fn install(worker: &mut Worker, table: &mut Table, options: SubscribeOptions) -> Subscription {
+    type Install = fn(&mut Worker, &mut Table, SubscribeOptions) -> Subscription;
+
+    fn logic() -> RowLogic {
+        Box::new(|_, value, emit| match number(value, 0) {
+            99 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "99")),
+            _ => emit.ok(Row::EMPTY, Row::new(value)),
+        })
+    }
+
+    fn by_operators(
+        worker: &mut Worker,
+        table: &mut Table,
+        options: SubscribeOptions,
+    ) -> Subscription {
         worker.dataflow(|scope| {
             let (arranged, _promise) = import(&mut table.trace, scope, "import");
-            let logic: RowLogic = Box::new(|_, value, emit| match number(value, 0) {
-                99 => emit.err(&EvalError::new(SqlState::DIVISION_BY_ZERO, "99")),
-                _ => emit.ok(Row::EMPTY, Row::new(value)),
-            });
-            let (oks, errs) = scan(arranged, "scan", options.as_of, logic, true);
+            let (oks, errs) = scan(arranged, "scan", options.as_of, logic(), true);
             let errs = errs.expect("it can fail");
             subscribe(oks, errs, "subscribe", options, Pressure::default(), Box::new(|| ()))
         })
+    }
+
+    fn by_following(
+        worker: &mut Worker,
+        table: &mut Table,
+        options: SubscribeOptions,
+    ) -> Subscription {
+        worker.dataflow(|scope| {
+            let mut maintained = Maintained::new(table.trace.clone(), None, 0);
+            follow(&mut maintained, scope, "follow", logic(), options, Box::new(|| ())).0
+        })
+    }
+
+    fn in_both_ways(test: fn(&mut Worker, Install)) {
+        timely::execute(timely::Config::thread(), move |worker| {
+            test(worker, by_operators);
+            test(worker, by_following);
+        })
+        .unwrap();
     }
 
     fn keyed(key: u64, value: u64) -> (Row, Row) {
@@ -369,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_stream_folds_up_to_the_content_whatever_the_credit() {
-        timely::execute(timely::Config::thread(), |worker| {
+        in_both_ways(|worker, install| {
             for credit in [1, 100, 1 << 30] {
                 let mut table = Table::create(worker);
                 let mut random = Random(credit);
@@ -421,13 +472,12 @@ mod tests {
                 }
                 assert!(sent.keys().all(|time| *time >= 8));
             }
-        })
-        .unwrap();
+        });
     }
 
     #[test]
     fn bounds_and_errors() {
-        timely::execute(timely::Config::thread(), |worker| {
+        in_both_ways(|worker, install| {
             let mut table = Table::create(worker);
             table.write(&[(keyed(1, 1), 1), (keyed(2, 99), 1)], 0);
             let bounded = SubscribeOptions { snapshot: false, up_to: Some(3), ..options(0) };
@@ -443,13 +493,12 @@ mod tests {
             assert_eq!(batch.errs.len(), 1);
             assert_eq!(batch.frontier, None);
             assert_eq!(subscription.take(), None);
-        })
-        .unwrap();
+        });
     }
 
     #[test]
     fn a_reader_that_does_not_read_is_let_go() {
-        timely::execute(timely::Config::thread(), |worker| {
+        in_both_ways(|worker, install| {
             let mut table = Table::create(worker);
             let small = SubscribeOptions { buffer_bytes_max: 1000, ..options(0) };
             // The snapshot does not count, however large.
@@ -473,7 +522,6 @@ mod tests {
             let batch = subscription.take().unwrap();
             assert!(batch.overflow && batch.oks.is_empty() && batch.frontier.is_none());
             assert_eq!(subscription.take(), None);
-        })
-        .unwrap();
+        });
     }
 }

@@ -47,6 +47,16 @@ pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArran
     )
 }
 
+/// Arranges errors: each is a key, without a value.
+pub fn arrange_errors<'s, T: Time>(errors: Rows<'s, T>, name: &str) -> RowArranged<'s, T> {
+    arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
+        errors.inner,
+        Exchange::new(|error: &(Row, T, Diff)| route(error.0.bytes())),
+        name,
+        |_, _| RowBatcher::<T>::default(),
+    )
+}
+
 /// Fills a reduction's output buffer for one key: the `push` argument of `reduce_abelian`.
 pub fn fill<T: Time>(
     buffer: &mut Vec<RowUpdate<T>>,

@@ -182,6 +182,19 @@ where
     }
 }
 
+/// Rows that are keys without values.
+impl<T, R, B> Batcher<Vec<(Row, T, R)>> for BlockBatcher<(Row, Row), T, R, B>
+where
+    T: Time,
+    R: Semigroup,
+    B: SizedBuilder<Input = Vec<((Row, Row), T, R)>>,
+{
+    fn insert(&mut self, updates: &mut Vec<(Row, T, R)>) {
+        let keyed = updates.drain(..).map(|(row, time, diff)| ((row, Row::EMPTY), time, diff));
+        self.push(&mut keyed.collect());
+    }
+}
+
 impl<D, T, R, B> Extract for BlockBatcher<D, T, R, B>
 where
     D: Keyed,

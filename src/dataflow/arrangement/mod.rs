@@ -12,8 +12,8 @@ pub mod container;
 pub mod layout;
 
 pub use arrange::{
-    RowArranged, RowSpine, RowTrace, Rows, RowsByKey, arrange_rows, clamp_to_upper, fill, route,
-    upper_of,
+    RowArranged, RowSpine, RowTrace, Rows, RowsByKey, arrange_errors, arrange_rows, clamp_to_upper,
+    fill, route, upper_of,
 };
 pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
 pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder};

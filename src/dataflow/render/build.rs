@@ -48,6 +48,9 @@ use crate::repr::{Diff, Row, ScalarType, Timestamp};
 pub fn build(worker: &mut Worker, plan: &Dataflow, traces: &mut Traces, notify: Notify) -> Built {
     let name = format!("{}", plan.id);
     worker.dataflow_named(&name, |scope| {
+        if let Some(followed) = sink::Followed::of(plan, scope.peers()) {
+            return followed.build(scope, traces, notify);
+        }
         let (mut walk, imports) = Walk::new(scope, plan, traces);
         for (id, node) in plan.nodes.iter().enumerate() {
             let (data, errors) = walk.node(id, node);

@@ -1,15 +1,61 @@
 //! What becomes of the last node: it is kept, or sent.
 
 use differential_dataflow::AsCollection;
+use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::operator::empty;
 
 use super::build::{Data, Walk};
-use crate::dataflow::arrangement::arrange_rows;
-use crate::dataflow::built::{BuiltSink, Notify};
+use super::mfp::row_logic;
+use super::reader::RowReader;
+use super::rows::{reshape, whole_rows};
+use crate::dataflow::arrangement::{arrange_errors, arrange_rows};
+use crate::dataflow::built::{Built, BuiltSink, Imports, Notify};
+use crate::dataflow::emit::RowLogic;
+use crate::dataflow::follow::follow;
 use crate::dataflow::subscribe::{SubscribeOptions, subscribe};
-use crate::dataflow::traces::Maintained;
-use crate::plan::physical::{Node, Sink};
-use crate::repr::Row;
+use crate::dataflow::traces::{Maintained, Traces};
+use crate::plan::physical::{Dataflow, Import, Node, Sink};
+use crate::repr::Timestamp;
+
+/// A dataflow that is one arrangement, perhaps filtered and projected, sent to a reader.
+pub(super) struct Followed<'p> {
+    import: &'p Import,
+    logic: RowLogic,
+    options: SubscribeOptions,
+}
+
+impl Followed<'_> {
+    /// Takes a plan for such a dataflow, if it is one.
+    pub(super) fn of(plan: &Dataflow, peers: usize) -> Option<Followed<'_>> {
+        let options = options(plan)?;
+        let [import] = &plan.imports[..] else { return None };
+        let (reader, settings) = (RowReader::arranged(&import.layout), &plan.settings);
+        let logic = match &plan.nodes[..] {
+            [Node::Import { .. }] => reshape(reader, settings.clone(), whole_rows()),
+            // What is projected to equal rows may lie on different workers.
+            [Node::Import { .. }, Node::Mfp { mfp, .. }] if peers == 1 => {
+                row_logic(reader, mfp, settings, whole_rows())
+            }
+            _ => return None,
+        };
+        Some(Followed { import, logic, options })
+    }
+
+    /// Builds the dataflow.
+    pub(super) fn build(
+        self,
+        scope: Scope<'_, Timestamp>,
+        traces: &mut Traces,
+        notify: Notify,
+    ) -> Built {
+        let Followed { import, logic, options } = self;
+        let maintained =
+            traces.made_by(import.id.index).expect("a plan imports what is maintained");
+        let name = format!("Follow {}", import.id.relation);
+        let (subscription, promises) = follow(maintained, scope, &name, logic, options, notify);
+        Built { imports: Imports(vec![promises]), result: BuiltSink::Sent(subscription) }
+    }
+}
 
 /// Ends a dataflow.
 pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Notify) -> BuiltSink {
@@ -31,34 +77,38 @@ pub(super) fn finish(walk: &mut Walk<'_, '_>, notify: Notify) -> BuiltSink {
                     (arrange_rows(rows, "Result").trace, errors)
                 }
             };
-            let errs = walk.errors(&errors).map(|errors| {
-                let keyed = errors.map(|error| (error, Row::EMPTY));
-                arrange_rows(keyed, "Errors of the result").trace
-            });
+            let errs = walk.errors(&errors);
+            let errs = errs.map(|errors| arrange_errors(errors, "Errors of the result").trace);
             BuiltSink::Arranged(Box::new(Maintained::new(oks, errs, as_of)))
         }
-        Sink::Subscribe { up_to, snapshot, buffer_limit } => {
-            let options = SubscribeOptions {
-                as_of,
-                snapshot: *snapshot,
-                up_to: *up_to,
-                buffer_bytes_max: *buffer_limit,
-                counts_snapshot: false,
-                eager: false,
-            };
+        Sink::Subscribe { .. } | Sink::Peek { .. } => {
+            let options = options(walk.plan).expect("the plan is for a reader");
             send(walk, options, notify)
         }
-        Sink::Peek { buffer_limit } => {
-            let options = SubscribeOptions {
-                as_of,
-                snapshot: true,
-                up_to: Some(as_of.saturating_add(1)),
-                buffer_bytes_max: *buffer_limit,
-                counts_snapshot: true,
-                eager: only_adds(&walk.plan.nodes),
-            };
-            send(walk, options, notify)
-        }
+    }
+}
+
+/// What the reader of a plan is sent, where it has one.
+fn options(plan: &Dataflow) -> Option<SubscribeOptions> {
+    let as_of = plan.as_of;
+    match plan.sink {
+        Sink::Arrange(_) => None,
+        Sink::Subscribe { up_to, snapshot, buffer_limit } => Some(SubscribeOptions {
+            as_of,
+            snapshot,
+            up_to,
+            buffer_bytes_max: buffer_limit,
+            counts_snapshot: false,
+            eager: false,
+        }),
+        Sink::Peek { buffer_limit } => Some(SubscribeOptions {
+            as_of,
+            snapshot: true,
+            up_to: Some(as_of.saturating_add(1)),
+            buffer_bytes_max: buffer_limit,
+            counts_snapshot: true,
+            eager: only_adds(&plan.nodes),
+        }),
     }
 }
 
