@@ -25,6 +25,9 @@ use crate::sql::bind::window_spec::Window;
 /// The column that stands for the first aggregate.
 pub const AGGREGATES: usize = 1 << 40;
 
+/// The column that stands for the first call of GROUPING.
+pub const GROUPINGS: usize = 1 << 39;
+
 /// The column that stands for the first window.
 pub const WINDOWS: usize = 1 << 41;
 
@@ -44,6 +47,8 @@ pub struct Call<'a, 'b> {
 pub struct Calls {
     /// The aggregates; equal ones once.
     pub aggregates: Vec<Aggregate>,
+    /// The arguments of each call of GROUPING, and where it stands.
+    pub groupings: Vec<(Vec<Expr>, Option<u32>)>,
     /// The windows.
     pub windows: Vec<WindowUse>,
     /// The calls that return rows; equal ones once.
@@ -67,6 +72,15 @@ impl Calls {
     /// Where a column was first used outside aggregates.
     pub fn first_use(&self, column: usize) -> Option<u32> {
         self.uses.iter().find(|(c, _)| *c == column).and_then(|(_, position)| *position)
+    }
+
+    /// The number of a call of GROUPING.
+    pub fn add_grouping(&mut self, args: Vec<Expr>, position: Option<u32>) -> usize {
+        let known = self.groupings.iter().position(|(other, _)| *other == args);
+        known.unwrap_or_else(|| {
+            self.groupings.push((args, position));
+            self.groupings.len() - 1
+        })
     }
 
     /// The number of an aggregate.
@@ -398,9 +412,14 @@ fn direct_args(aggregate: &Aggregate) -> &[Expr] {
 
 /// The error of an aggregate where there may be none.
 pub fn not_allowed(clause: Clause) -> Error {
+    not_allowed_as(clause, "aggregate functions")
+}
+
+/// As [`not_allowed`], of what is called so.
+pub fn not_allowed_as(clause: Clause, what: &str) -> Error {
     let message = match clause {
         Clause::Aggregate => "aggregate function calls cannot be nested".to_owned(),
-        clause => format!("aggregate functions are not allowed in {}", clause.name()),
+        clause => format!("{what} are not allowed in {}", clause.name()),
     };
     Error::new(SqlState::GROUPING_ERROR, message)
 }

@@ -11,6 +11,7 @@ use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::grouping_sets::is_grouping_word;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
@@ -41,7 +42,7 @@ pub struct Arguments<'a> {
 }
 
 /// The parts of what stands between the parentheses.
-fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
+pub fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
     let mut found = Arguments { exprs: vec![], star: false, distinct: false, order_by: &[] };
     let list = match args {
         ast::FunctionArguments::None => return Ok(found),
@@ -96,6 +97,14 @@ impl Binder<'_, '_> {
         let position = self.position(function.name.span());
         let (qualified, name) = self.function_name(&function.name).map_err(|e| e.at(position))?;
         let args = arguments(&function.args).map_err(|e| e.at(position))?;
+        if name == "grouping" && !qualified && function.over.is_none() {
+            return self.grouping_call(&args, position, cx).map(Bound::from);
+        }
+        if is_grouping_word(&name) {
+            return Err(
+                Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"SETS\"").at(position)
+            );
+        }
         if let Some(over) = &function.over {
             return self.window(&name, function, &args, over, position, cx).map(Bound::from);
         }
@@ -106,13 +115,7 @@ impl Binder<'_, '_> {
             // Without such a function, that it is none is the fault.
             self.function(&name, vec![], position)?;
         }
-        if !function.within_group.is_empty() {
-            // The function is looked for with all that it is given.
-            let sorted = function.within_group.iter().map(|item| &item.expr);
-            let all = args.exprs.iter().copied().chain(sorted).map(|arg| self.expr(arg, cx));
-            let all = all.collect::<Result<Vec<_>>>()?;
-            self.function(&name, all, position)?;
-        }
+        self.find_with_group(&name, function, &args, cx).map_err(|e| e.at(position))?;
         plain_only(&name, function, &args).map_err(|e| e.at(position))?;
         let precision = clock::precision(&function.args);
         if precision.is_none() == args.exprs.is_empty()
@@ -150,6 +153,23 @@ impl Binder<'_, '_> {
         }
         self.refuse_volatile(&call, &name).map_err(|e| e.at(position))?;
         Ok(call.into())
+    }
+
+    /// Where there is a WITHIN GROUP, looks for the function with all that it is given.
+    fn find_with_group(
+        &mut self,
+        name: &str,
+        function: &ast::Function,
+        args: &Arguments<'_>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<()> {
+        if !function.within_group.is_empty() {
+            let sorted = function.within_group.iter().map(|item| &item.expr);
+            let all = args.exprs.iter().copied().chain(sorted).map(|arg| self.expr(arg, cx));
+            let all = all.collect::<Result<Vec<_>>>()?;
+            self.function(name, all, None)?;
+        }
+        Ok(())
     }
 
     /// Calls that are syntax rather than functions.

@@ -16,7 +16,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
 use crate::repr::Datum;
 use crate::repr::settings::FormatSettings;
-use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
+use crate::sql::bind::aggregate::{AGGREGATES, Calls, GROUPINGS, WINDOWS};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
@@ -31,12 +31,22 @@ pub struct Grouping<'a> {
     group: Vec<Typed>,
     /// The position of each grouping expression.
     index: BTreeMap<usize, usize>,
+    /// How many aggregates there are.
+    aggregates: usize,
+    /// Those of the grouping expressions that are in every grouping set.
+    common: Vec<usize>,
 }
 
 impl<'a> Grouping<'a> {
-    /// A grouping by these expressions.
-    pub fn new(scope: &'a Scope, calls: &'a Calls, group: Vec<Typed>) -> Grouping<'a> {
-        let mut grouping = Grouping { scope, calls, group, index: BTreeMap::new() };
+    /// A grouping by these expressions, of which those in `common` are in every grouping set.
+    pub fn new(
+        scope: &'a Scope,
+        calls: &'a Calls,
+        (group, common): (Vec<Typed>, Vec<usize>),
+        aggregates: usize,
+    ) -> Grouping<'a> {
+        let index = BTreeMap::new();
+        let mut grouping = Grouping { scope, calls, group, index, aggregates, common };
         for (i, typed) in grouping.group.iter().enumerate() {
             if let Expr::Column(column) = typed.expr {
                 grouping.index.entry(column).or_insert(i);
@@ -51,9 +61,9 @@ impl<'a> Grouping<'a> {
             return Ok(());
         }
         match expr {
-            Expr::Column(column) if *column < AGGREGATES => self.admit_column(*column),
+            Expr::Column(column) if *column < GROUPINGS => self.admit_column(*column),
             Expr::Subquery { args, .. } => args.iter().try_for_each(|arg| match arg {
-                Expr::Column(column) if *column < AGGREGATES => self.admit(arg).map_err(|error| {
+                Expr::Column(column) if *column < GROUPINGS => self.admit(arg).map_err(|error| {
                     let name = self.scope.describe(*column);
                     let message =
                         format!("subquery uses ungrouped column \"{name}\" from outer query");
@@ -79,7 +89,7 @@ impl<'a> Grouping<'a> {
                 && table
                     .primary_key
                     .as_ref()
-                    .is_some_and(|key| key.iter().all(|c| self.index.contains_key(c)))
+                    .is_some_and(|key| key.iter().all(|c| self.is_common(*c)))
         });
         let found = table.and_then(|t| t.columns.iter().find(|c| c.index == column));
         let Some(found) = found else {
@@ -98,10 +108,41 @@ impl<'a> Grouping<'a> {
         Ok(())
     }
 
+    /// Whether a column is grouped by in every set.
+    fn is_common(&self, column: usize) -> bool {
+        self.index.get(&column).is_some_and(|position| self.common.contains(position))
+    }
+
+    /// The positions of the arguments of GROUPING. Errors: 42803 where one is not grouped by.
+    pub fn grouping_args(&self, args: &[Expr], position: Option<u32>) -> Result<Vec<usize>> {
+        let found = args.iter().map(|arg| {
+            self.position(arg).ok_or_else(|| {
+                Error::new(
+                    SqlState::GROUPING_ERROR,
+                    "arguments to GROUPING must be grouping expressions of the associated query \
+                     level",
+                )
+                .at(position)
+            })
+        });
+        found.collect()
+    }
+
     fn position(&self, expr: &Expr) -> Option<usize> {
         match expr {
             Expr::Column(column) => self.index.get(column).copied(),
+            // A constant is the same in every grouping set.
+            Expr::Literal(_) => None,
             _ => self.group.iter().position(|typed| typed.expr == *expr),
+        }
+    }
+
+    /// As [`Grouping::rewrite`], of a whole column of the select list, which may itself be what
+    /// rows are grouped by.
+    pub fn rewrite_output(&self, expr: &mut Expr) {
+        match self.group.iter().position(|typed| typed.expr == *expr) {
+            Some(position) => *expr = Expr::Column(position),
+            None => self.rewrite(expr),
         }
     }
 
@@ -114,6 +155,8 @@ impl<'a> Grouping<'a> {
         if let Expr::Column(column) = expr {
             if (AGGREGATES..WINDOWS).contains(column) {
                 *column = self.group.len() + (*column - AGGREGATES);
+            } else if (GROUPINGS..AGGREGATES).contains(column) {
+                *column = self.group.len() + self.aggregates + (*column - GROUPINGS);
             }
             return;
         }

@@ -24,6 +24,7 @@ mod expr;
 mod figure;
 mod from;
 mod grouping;
+mod grouping_sets;
 mod join;
 mod literal;
 mod name;

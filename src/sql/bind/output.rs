@@ -22,6 +22,15 @@ pub struct Output {
     pub value: Bound,
 }
 
+impl Output {
+    /// Notes that the value may be NULL, whatever it is made of.
+    pub fn may_be_null(&mut self) {
+        if let Bound::Typed(typed) = &mut self.value {
+            typed.ty.nullable = true;
+        }
+    }
+}
+
 impl Binder<'_, '_> {
     /// The columns of a select list.
     pub fn select_list(

@@ -10,12 +10,13 @@ use crate::error::{Error, Result, SqlState};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::ColumnOrder;
-use crate::sql::bind::aggregate::{AGGREGATES, Calls, WINDOWS};
+use crate::sql::bind::aggregate::{AGGREGATES, Calls, GROUPINGS, WINDOWS};
 use crate::sql::bind::call::unsupported_set;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::grouping::Grouping;
+use crate::sql::bind::grouping_sets::{self, Set, sets_of};
 use crate::sql::bind::name;
 use crate::sql::bind::order::{self, direction};
 use crate::sql::bind::output::Output;
@@ -56,6 +57,8 @@ struct Parts {
     having: Option<Typed>,
     qualify: Option<Typed>,
     group: Vec<Typed>,
+    /// The grouping sets; none where there is no GROUP BY.
+    grouping_sets: Vec<Set>,
     grouped: bool,
     sets: Vec<SetCall>,
 }
@@ -93,6 +96,7 @@ impl Binder<'_, '_> {
         }
         let is_one = parts.sets.is_empty()
             && parts.qualify.is_none()
+            && parts.grouping_sets.len() <= 1
             && match parts.grouped {
                 true => parts.group.is_empty() && parts.having.is_none(),
                 false => select.from.is_empty() && select.selection.is_none(),
@@ -121,16 +125,15 @@ impl Binder<'_, '_> {
             having: None,
             qualify: None,
             group: vec![],
+            grouping_sets: vec![],
             grouped: false,
             sets: vec![],
         };
         let items = match &select.group_by {
             ast::GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => items,
-            _ => return Err(grouping_sets()),
+            _ => return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in GROUP BY")),
         };
-        for item in items {
-            self.group_item(item, scope, &mut parts)?;
-        }
+        self.grouping_sets(items, scope, &mut parts)?;
         if let Some(having) = &select.having {
             let mut cx = ExprContext { scope, clause: Clause::Having, calls: Some(calls) };
             parts.having = Some(self.predicate(having, &mut cx)?);
@@ -154,7 +157,10 @@ impl Binder<'_, '_> {
                 parts.distinct = Distinctness::On(on);
             }
         }
-        parts.grouped = !items.is_empty() || parts.having.is_some() || !calls.aggregates.is_empty();
+        parts.grouped = !items.is_empty()
+            || parts.having.is_some()
+            || !calls.aggregates.is_empty()
+            || !calls.groupings.is_empty();
         parts.sets = std::mem::take(&mut calls.sets);
         Ok(parts)
     }
@@ -195,18 +201,35 @@ impl Binder<'_, '_> {
         Ok(typed)
     }
 
-    /// An item of GROUP BY: an expression, an input column, a number or name of the select list.
-    fn group_item(&mut self, item: &ast::Expr, scope: &Scope, parts: &mut Parts) -> Result<()> {
-        let position = self.expr_position(item);
-        match item {
-            ast::Expr::Tuple(items) => {
-                return items.iter().try_for_each(|item| self.group_item(item, scope, parts));
-            }
-            ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_) => {
-                return Err(grouping_sets().at(position));
-            }
-            _ => {}
+    /// The items of GROUP BY, and the sets that they mean together.
+    fn grouping_sets(
+        &mut self,
+        items: &[ast::Expr],
+        scope: &Scope,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        let (mark, items) = match items.split_first() {
+            Some((first, rest)) if grouping_sets::is_distinct(first) => (true, rest),
+            _ => (false, items),
+        };
+        if items.is_empty() {
+            return Ok(());
         }
+        parts.grouping_sets = vec![vec![]];
+        for item in items {
+            let of_item = sets_of(item, &mut |expr| self.group_item(expr, scope, parts))?;
+            parts.grouping_sets = grouping_sets::multiply(&parts.grouping_sets, &of_item)?;
+        }
+        if mark {
+            parts.grouping_sets = grouping_sets::distinct(std::mem::take(&mut parts.grouping_sets));
+        }
+        Ok(())
+    }
+
+    /// An expression of GROUP BY: any, an input column, a number or name of the select list.
+    /// Answers its position among them.
+    fn group_item(&mut self, item: &ast::Expr, scope: &Scope, parts: &mut Parts) -> Result<usize> {
+        let position = self.expr_position(item);
         let number = order::ordinal(item, "GROUP BY").map_err(|e| e.at(position))?;
         let output = match (number, item) {
             (Some(number), _) => Some(
@@ -237,6 +260,9 @@ impl Binder<'_, '_> {
             Expr::Column(AGGREGATES..) => {
                 forbidden = Some((SqlState::GROUPING_ERROR, "aggregate"));
             }
+            Expr::Column(GROUPINGS..) => {
+                forbidden = Some((SqlState::GROUPING_ERROR, "grouping"));
+            }
             _ => {}
         });
         if has_sets {
@@ -247,13 +273,15 @@ impl Binder<'_, '_> {
             .at(position));
         }
         if let Some((code, what)) = forbidden {
-            let message = format!("{what} functions are not allowed in GROUP BY");
+            let things = if what == "grouping" { "operations" } else { "functions" };
+            let message = format!("{what} {things} are not allowed in GROUP BY");
             return Err(Error::new(code, message).at(position));
         }
-        if !parts.group.iter().any(|other| other.expr == typed.expr) {
+        let known = parts.group.iter().position(|other| other.expr == typed.expr);
+        Ok(known.unwrap_or_else(|| {
             parts.group.push(typed);
-        }
-        Ok(())
+            parts.group.len() - 1
+        }))
     }
 
     /// An item of ORDER BY or DISTINCT ON.
@@ -335,7 +363,10 @@ impl Binder<'_, '_> {
         let mut windows = std::mem::take(&mut calls.windows);
         let mut aggregates = std::mem::take(&mut calls.aggregates);
         let direct = std::mem::take(&mut calls.direct);
-        let mut grouping = Grouping::new(scope, calls, group);
+        let groupings = std::mem::take(&mut calls.groupings);
+        let grouped_by = group.len();
+        let common = grouping_sets::common(&parts.grouping_sets, grouped_by);
+        let mut grouping = Grouping::new(scope, calls, (group, common), aggregates.len());
         let mut exprs: Vec<&mut Expr> = vec![];
         for output in &mut parts.outputs {
             if let Bound::Typed(typed) = &mut output.value {
@@ -343,6 +374,7 @@ impl Binder<'_, '_> {
             }
         }
         exprs.extend(parts.extras.iter_mut().map(|typed| &mut typed.expr));
+        let listed = exprs.len();
         let conditions = parts.having.iter_mut().chain(&mut parts.qualify);
         exprs.extend(conditions.map(|typed| &mut typed.expr));
         exprs.extend(parts.sets.iter_mut().flat_map(|call| &mut call.args));
@@ -353,15 +385,31 @@ impl Binder<'_, '_> {
         for (expr, position) in &direct {
             grouping.admit(expr).map_err(|e| of_direct_argument(e, *position))?;
         }
-        for expr in exprs {
-            grouping.rewrite(expr);
-        }
+        let masks = groupings.iter().map(|(args, at)| grouping.grouping_args(args, *at));
+        let masks = masks.collect::<Result<Vec<Set>>>()?;
+        let (of_list, others) = exprs.split_at_mut(listed);
+        of_list.iter_mut().for_each(|expr| grouping.rewrite_output(expr));
+        others.iter_mut().for_each(|expr| grouping.rewrite(expr));
         let mut group = grouping.into_group();
         calls.windows = windows;
         let of_aggregates = aggregates.iter_mut().flat_map(Aggregate::exprs_mut);
         let read = group.iter_mut().map(|typed| &mut typed.expr).chain(of_aggregates);
         let plan = self.place(plan, read);
-        let mut plan = self.reduced(plan, group, aggregates);
+        let mut plan = match &parts.grouping_sets[..] {
+            several @ [_, _, ..] => {
+                let sets = (several, grouped_by);
+                let plan = self.reduced_by_sets(plan, &group, sets, &aggregates, &masks);
+                parts.outputs.iter_mut().for_each(Output::may_be_null);
+                parts.extras.iter_mut().for_each(|typed| typed.ty.nullable = true);
+                calls.windows.iter_mut().for_each(WindowUse::may_be_null);
+                plan
+            }
+            sets => {
+                let set = sets.first().cloned().unwrap_or_default();
+                let masks = masks.iter().map(|args| grouping_sets::mask(args, &set)).collect();
+                self.reduced(plan, group, aggregates).map(masks)
+            }
+        };
         if let Some(having) = parts.having.take() {
             plan = self.restrict(plan, vec![having.expr]);
         }
@@ -480,10 +528,6 @@ fn of_direct_argument(error: Error, position: Option<u32>) -> Error {
     error
         .at(position)
         .with_detail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
-}
-
-fn grouping_sets() -> Error {
-    Error::unsupported("GROUPING SETS, ROLLUP and CUBE", "Unite one grouped query for each set.")
 }
 
 /// Refuses what the parser takes from other dialects.

@@ -52,6 +52,12 @@ pub struct WindowUse {
 }
 
 impl WindowUse {
+    /// Notes that what it reads may be NULL, whatever it is made of.
+    pub fn may_be_null(&mut self) {
+        let order = self.order.iter_mut().map(|(typed, ..)| typed);
+        self.partition.iter_mut().chain(order).for_each(|typed| typed.ty.nullable = true);
+    }
+
     /// All but the frame's offsets, which have no columns.
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let partition = self.partition.iter_mut().map(|typed| &mut typed.expr);

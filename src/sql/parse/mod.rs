@@ -2,14 +2,16 @@
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
 //! ours (`front`, `session`, `subscribe`, `retain`) for what is Weir's own or what `sqlparser`
-//! lacks, `sqlparser` for the rest, once `rewrite` and `frames` have spelled what it lacks within
-//! a query. `position` maps places in the token stream to the characters of the string.
+//! lacks, `sqlparser` for the rest, once `rewrite`, `frames` and `grouping` have spelled what it
+//! lacks within a query. `position` maps places in the token stream to the characters of the
+//! string.
 
 pub mod ast;
 mod cursor;
 mod fault;
 pub(in crate::sql) mod frames;
 mod front;
+pub(in crate::sql) mod grouping;
 pub mod limits;
 pub(in crate::sql) mod position;
 mod retain;

@@ -14,7 +14,7 @@ use crate::sql::parse::ast::Statement;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::{Lines, byte_offset};
 use crate::sql::parse::rewrite::rewrite;
-use crate::sql::parse::{frames, front, limits};
+use crate::sql::parse::{frames, front, grouping, limits};
 use crate::sql::stack;
 
 /// A statement with its text.
@@ -114,7 +114,7 @@ fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
         .tokenize_with_location()
         .map_err(|e| source.tokenizer_error(&e))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
-    Ok(frames::rewrite(tokens))
+    Ok(grouping::rewrite(frames::rewrite(tokens)))
 }
 
 #[cfg(test)]
