@@ -104,13 +104,15 @@ impl Relation {
         limit: Option<u64>,
         offset: u64,
     ) -> Relation {
-        Relation::TopK { input: Box::new(self), group_key, order, limit, offset, rank: false }
+        let (input, ties, rank) = (Box::new(self), false, false);
+        Relation::TopK { input, group_key, order, limit, offset, ties, rank }
     }
 
     /// The rows and, as the last column, their number in their group.
     pub fn rank(self, group_key: Vec<usize>, order: Vec<ColumnOrder>) -> Relation {
         let input = Box::new(self);
-        Relation::TopK { input, group_key, order, limit: None, offset: 0, rank: true }
+        let (limit, offset, ties, rank) = (None, 0, false, true);
+        Relation::TopK { input, group_key, order, limit, offset, ties, rank }
     }
 
     /// The rows and, behind them, what the calls answer.

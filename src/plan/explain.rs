@@ -161,8 +161,8 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
                 item.list("aggregates", aggregates)
             }
         }
-        Relation::TopK { group_key, order, limit, offset, rank, .. } => {
-            top_k(group_key, order, *limit, *offset, *rank)
+        Relation::TopK { group_key, order, limit, offset, ties, rank, .. } => {
+            top_k(group_key, order, *limit, *offset).flag("ties", *ties).flag("rank", *rank)
         }
         Relation::Window { partition, order, calls, .. } => window(partition, order, calls),
         Relation::Negate { .. } => Item::new("Negate"),
@@ -204,7 +204,7 @@ fn order(order: &[ColumnOrder]) -> impl Iterator<Item = String> {
     })
 }
 
-fn top_k(group: &[usize], by: &[ColumnOrder], limit: Option<u64>, offset: u64, rank: bool) -> Item {
+fn top_k(group: &[usize], by: &[ColumnOrder], limit: Option<u64>, offset: u64) -> Item {
     let mut item = Item::new("TopK").some("group", columns(group)).some("order", order(by));
     if let Some(limit) = limit {
         item = item.word("limit", limit);
@@ -212,7 +212,7 @@ fn top_k(group: &[usize], by: &[ColumnOrder], limit: Option<u64>, offset: u64, r
     if offset > 0 {
         item = item.word("offset", offset);
     }
-    item.flag("rank", rank)
+    item
 }
 
 fn window(partition: &[usize], by: &[ColumnOrder], calls: &[WindowCall]) -> Item {
@@ -369,8 +369,8 @@ impl Shown<'_> {
                 let item = Item::new("Reduce").some("key", key);
                 item.list("aggregates", aggregates)
             }
-            Node::TopK { group_key, order, limit, offset, rank, .. } => {
-                top_k(group_key, order, *limit, *offset, *rank)
+            Node::TopK { group_key, order, limit, offset, ties, rank, .. } => {
+                top_k(group_key, order, *limit, *offset).flag("ties", *ties).flag("rank", *rank)
             }
             Node::Window { partition, order, calls, .. } => window(partition, order, calls),
             Node::Negate { .. } => Item::new("Negate"),

@@ -203,6 +203,8 @@ pub enum Node {
         limit: Option<u64>,
         /// So many are passed over.
         offset: u64,
+        /// Whether the peers of the last row are there as well.
+        ties: bool,
         /// Whether the number is added as an int8.
         rank: bool,
     },

@@ -130,6 +130,8 @@ pub enum Relation {
         limit: Option<u64>,
         /// So many rows are passed over.
         offset: u64,
+        /// Whether the peers of the last row are there as well.
+        ties: bool,
         /// Whether the row's number in its group (int8, from 1) is added as the last column.
         rank: bool,
     },

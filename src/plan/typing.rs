@@ -92,7 +92,7 @@ impl Relation {
             Relation::Reduce { input, group_key, aggregates } => {
                 reduce(&input.typ(), group_key, aggregates)
             }
-            Relation::TopK { input, group_key, limit, rank, .. } => {
+            Relation::TopK { input, group_key, limit, ties, rank, .. } => {
                 let mut ty = input.typ();
                 if *rank {
                     ty.columns.push(ColumnType::not_null(ScalarType::Int8));
@@ -100,7 +100,7 @@ impl Relation {
                     key.push(ty.arity() - 1);
                     ty.add_key(key);
                 }
-                if limit.is_some_and(|n| n <= 1) {
+                if limit.is_some_and(|n| n == 0 || n == 1 && !*ties) {
                     ty.add_key(group_key.clone());
                 }
                 ty

@@ -24,7 +24,7 @@ use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
 use super::threshold::{by_whole_row, positive_rows};
 use super::topk::TopK;
 use super::transform::transform;
-use super::window::window;
+use super::window::{window, window_with_ties};
 use super::{sink, union};
 use crate::dataflow::arrangement::{RowArranged, Rows, RowsByKey, arrange_rows};
 use crate::dataflow::built::{Built, Imports, Notify, Rendering};
@@ -189,7 +189,9 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let (sink, fallible) = self.sink(id);
                 let arranged = arrange_rows(rows, &name("Arrange for TopK"));
                 let logic = top.logic(sink);
-                let (rows, errs) = window(arranged, &name("TopK"), top.first(), logic, fallible);
+                let (first, ties) = (top.first(), top.ties());
+                let (rows, errs) =
+                    window_with_ties(arranged, &name("TopK"), (first, ties), logic, fallible);
                 self.note(errs, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
@@ -408,12 +410,13 @@ impl<'s, 'p> Walk<'s, 'p> {
 
     fn top_k(&self, id: NodeId) -> TopK {
         match &self.plan.nodes[id] {
-            Node::TopK { types, group_key, order, limit, offset, rank, .. } => TopK {
+            Node::TopK { types, group_key, order, limit, offset, ties, rank, .. } => TopK {
                 types: types.clone(),
                 group_key: group_key.clone(),
                 order: order.clone(),
                 limit: *limit,
                 offset: *offset,
+                ties: *ties,
                 rank: *rank,
             },
             _ => unreachable!("asked for a top-k"),

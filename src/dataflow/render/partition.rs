@@ -41,6 +41,7 @@ impl Windowed {
             order: order.to_vec(),
             limit: None,
             offset: 0,
+            ties: false,
             rank: false,
         };
         Windowed { rows, calls: calls.to_vec() }

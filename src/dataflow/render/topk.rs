@@ -6,7 +6,7 @@
 
 use super::order::{compare_rows, is_sortable, put_row_order};
 use super::rows::{RowSink, Shaper};
-use super::window::GroupLogic;
+use super::window::{GroupLogic, Ties};
 use crate::dataflow::arrangement::RowRef;
 use crate::plan::relation::ColumnOrder;
 use crate::repr::key::{KeyMode, encode_key};
@@ -27,6 +27,8 @@ pub struct TopK {
     pub limit: Option<u64>,
     /// So many are passed over.
     pub offset: u64,
+    /// Whether the peers of the last row are there as well.
+    pub ties: bool,
     /// Whether the row's number is added.
     pub rank: bool,
 }
@@ -39,6 +41,11 @@ impl TopK {
     pub fn first(&self) -> Option<u64> {
         let first = self.limit.map(|limit| limit.saturating_add(self.offset));
         first.filter(|_| is_sortable(&self.types, &self.order))
+    }
+
+    /// Whether rows with those values are peers, where that decides which must be seen.
+    pub fn ties(&self) -> Option<Ties> {
+        self.ties.then_some(|a, b| order_and_row(a.0).0 == order_and_row(b.0).0)
     }
 
     /// Keys rows by their group, and puts them in order.
@@ -75,15 +82,19 @@ impl TopK {
                 &resorted
             };
             let end = top.limit.map_or(u64::MAX, |limit| limit.saturating_add(top.offset));
+            let ties = top.ties && top.limit != Some(0);
+            let mut last: Option<&[u8]> = None;
             let mut position = 0u64;
             for (value, count) in rows.iter().filter(|(_, count)| *count > 0) {
+                let (order, row) = order_and_row(value.0);
                 let next = position.saturating_add(count.unsigned_abs());
-                let window = position.max(top.offset)..next.min(end);
+                let is_peer = ties && (position < end || last == Some(order));
+                let window = position.max(top.offset)..if is_peer { next } else { next.min(end) };
                 position = next;
                 if window.is_empty() {
                     continue;
                 }
-                let row = row_of(value.0);
+                last = Some(order);
                 if !top.rank {
                     sink.put((window.end - window.start) as Diff, answer, |_, datums| {
                         decode_values(&top.types, row, datums);

@@ -39,8 +39,22 @@ pub fn window<'s>(
     logic: GroupLogic,
     fallible: bool,
 ) -> (RowsByKey<'s>, Option<Rows<'s>>) {
-    let window = Window { first, logic, starts: HashMap::default(), answers: Answers::default() };
-    per_key(arranged, name, window, fallible)
+    window_with_ties(arranged, name, (first, None), logic, fallible)
+}
+
+/// Whether two values of a group are peers.
+pub type Ties = fn(RowRef<'_>, RowRef<'_>) -> bool;
+
+/// The same, by the first rows and those that are peers of the last of them.
+pub fn window_with_ties<'s>(
+    arranged: RowArranged<'s>,
+    name: &str,
+    (first, ties): (Option<u64>, Option<Ties>),
+    logic: GroupLogic,
+    fallible: bool,
+) -> (RowsByKey<'s>, Option<Rows<'s>>) {
+    let (starts, answers) = (HashMap::default(), Answers::default());
+    per_key(arranged, name, Window { first, ties, logic, starts, answers }, fallible)
 }
 
 type Batch = Rc<RowBatch>;
@@ -48,6 +62,7 @@ type BatchCursor = <Batch as Navigable>::Cursor;
 
 struct Window {
     first: Option<u64>,
+    ties: Option<Ties>,
     logic: GroupLogic,
     /// Rows below this are all dead; only for groups that had many such.
     starts: HashMap<Row, Row, FixedState>,
@@ -105,14 +120,18 @@ impl<'b> Group<'b> {
     /// The first rows, when the counts of `fresh` rows are added.
     fn first(
         &mut self,
-        first: Option<u64>,
+        (first, ties): (Option<u64>, Option<Ties>),
         fresh: &[RowRef<'b>],
         counts: &[Diff],
         rows: &mut Vec<(RowRef<'b>, Diff)>,
     ) {
         rows.clear();
         let (mut i, mut j, mut found) = (0, 0, 0u64);
-        while first.is_none_or(|first| found < first) {
+        loop {
+            let enough = first.is_some_and(|first| found >= first);
+            if enough && ties.is_none() {
+                break;
+            }
             let old = (i < self.live.len() || self.pull()).then(|| self.live[i]);
             let new = fresh.get(j).map(|row| (*row, counts[j]));
             let (row, count) = match (old, new) {
@@ -125,6 +144,10 @@ impl<'b> Group<'b> {
                     Ordering::Greater => new,
                 },
             };
+            let is_peer = |(last, _): &(RowRef<'b>, Diff)| ties.is_some_and(|t| t(*last, row));
+            if enough && !rows.last().is_some_and(is_peer) {
+                break;
+            }
             i += usize::from(old.is_some_and(|old| old.0 == row));
             j += usize::from(new.is_some_and(|new| new.0 == row));
             if count != 0 {
@@ -162,14 +185,15 @@ impl PerKey<Batch> for Window {
         let mut counts: SmallVec<[Diff; 8]> = SmallVec::from_elem(0, fresh.len());
         let mut rows = Vec::new();
 
-        let Window { first, logic, starts, answers } = self;
-        group.first(*first, &fresh, &counts, &mut rows);
+        let Window { first, ties, logic, starts, answers } = self;
+        let wanted = (*first, *ties);
+        group.first(wanted, &fresh, &counts, &mut rows);
         answers.begin(|answer| logic(key.0, &rows, answer));
         for same in edits.chunk_by(|a, b| a.0 == b.0) {
             for (_, row, diff) in same {
                 counts[*row] += *diff;
             }
-            group.first(*first, &fresh, &counts, &mut rows);
+            group.first(wanted, &fresh, &counts, &mut rows);
             answers.next(same[0].0, |answer| logic(key.0, &rows, answer), out);
         }
         if let Some((least, _)) = rows.first()

@@ -218,13 +218,14 @@ impl<'a> Builder<'a> {
                     aggregates: aggregates.clone(),
                 }
             }
-            Relation::TopK { input, group_key, order, limit, offset, rank } => Node::TopK {
+            Relation::TopK { input, group_key, order, limit, offset, ties, rank } => Node::TopK {
                 input: self.collection(input)?,
                 types: input.typ().scalars(),
                 group_key: group_key.clone(),
                 order: order.clone(),
                 limit: *limit,
                 offset: *offset,
+                ties: *ties,
                 rank: *rank,
             },
             Relation::Window { input, partition, order, calls } => Node::Window {

@@ -151,9 +151,9 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
             Node::Reduce { input, types, key, aggregates, .. } => {
                 Done::Rows(reduce(types, done[*input].rows(), key, aggregates))
             }
-            Node::TopK { input, types, group_key, order, limit, offset, rank } => {
+            Node::TopK { input, types, group_key, order, limit, offset, ties, rank } => {
                 let of = (group_key.as_slice(), order.as_slice());
-                Done::Rows(top_k(types, done[*input].rows(), of, (*limit, *offset), *rank))
+                Done::Rows(top_k(types, done[*input].rows(), of, (*limit, *offset, *ties), *rank))
             }
             Node::Window { input, types, partition, order, calls } => {
                 Done::Rows(windows(types, done[*input].rows(), partition, order, calls))

@@ -120,10 +120,10 @@ impl World {
             Relation::Reduce { input, group_key, aggregates } => {
                 reduce(&input.typ().scalars(), self.evaluate(input), group_key, aggregates)
             }
-            Relation::TopK { input, group_key, order, limit, offset, rank } => {
+            Relation::TopK { input, group_key, order, limit, offset, ties, rank } => {
                 let of = (group_key.as_slice(), order.as_slice());
                 let types = input.typ().scalars();
-                top_k(&types, self.evaluate(input), of, (*limit, *offset), *rank)
+                top_k(&types, self.evaluate(input), of, (*limit, *offset, *ties), *rank)
             }
             Relation::Window { input, partition, order, calls } => {
                 let types = input.typ().scalars();
@@ -299,7 +299,7 @@ pub fn top_k(
     types: &[ScalarType],
     input: Bag,
     (group, order): (&[usize], &[ColumnOrder]),
-    (limit, offset): (Option<u64>, u64),
+    (limit, offset, ties): (Option<u64>, u64, bool),
     rank: bool,
 ) -> Bag {
     let group_types: Vec<_> = group.iter().map(|c| types[*c]).collect();
@@ -312,7 +312,15 @@ pub fn top_k(
     let mut out = Bag { errors: input.errors, ..Bag::default() };
     for mut rows in groups.into_values() {
         rows.sort_by(|a, b| with(types, a, |a| with(types, b, |b| compare(order, a, b))));
-        let limit = limit.map_or(usize::MAX, |n| n as usize);
+        let mut limit = limit.map_or(usize::MAX, |n| n as usize);
+        let end = |limit: usize| (offset as usize).saturating_add(limit);
+        while ties
+            && limit > 0
+            && end(limit) < rows.len()
+            && peers(types, order, &rows[end(limit) - 1], &rows[end(limit)])
+        {
+            limit += 1;
+        }
         for (at, row) in rows.iter().enumerate().skip(offset as usize).take(limit) {
             with(types, row, |datums| {
                 let mut datums = datums.to_vec();
@@ -322,6 +330,13 @@ pub fn top_k(
         }
     }
     out
+}
+
+fn peers(types: &[ScalarType], order: &[ColumnOrder], a: &Row, b: &Row) -> bool {
+    let equal = |a: &[Datum<'_>], b: &[Datum<'_>]| {
+        order.iter().all(|o| a[o.column].compare(&b[o.column]).is_eq())
+    };
+    with(types, a, |a| with(types, b, |b| equal(a, b)))
 }
 
 pub fn windows(
@@ -347,12 +362,7 @@ pub fn windows(
     };
     for mut rows in partitions.into_values() {
         rows.sort_by(|a, b| with(types, a, |a| with(types, b, |b| compare(order, a, b))));
-        let is_peer = |a: &Row, b: &Row| {
-            with(types, a, |a| {
-                with(types, b, |b| order.iter().all(|o| a[o.column].compare(&b[o.column]).is_eq()))
-            })
-        };
-        match append(calls, types, &rows, single, is_peer) {
+        match append(calls, types, &rows, single, |a, b| peers(types, order, a, b)) {
             Ok(rows) => rows.into_iter().for_each(|row| out.add(row, 1)),
             Err(error) => {
                 out.errors.insert(error);

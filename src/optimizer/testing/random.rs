@@ -270,7 +270,11 @@ impl Random {
             return ranked.filter(vec![Expr::call_by_oid(oid, vec![col(arity), bound])]);
         }
         let limit = self.chance(70).then(|| self.0.random_range(0..3));
-        input.top_k(group, order, limit, self.0.random_range(0..2))
+        let mut top = input.top_k(group, order, limit, self.0.random_range(0..2));
+        if let Relation::TopK { ties, .. } = &mut top {
+            *ties = limit.is_some() && self.chance(30);
+        }
+        top
     }
 
     fn windows(&mut self, depth: u32) -> Relation {

@@ -120,14 +120,14 @@ impl Decorrelation {
                 }
                 reduce
             }
-            Relation::TopK { input, group_key, order, limit, offset, rank } => {
+            Relation::TopK { input, group_key, order, limit, offset, ties, rank } => {
                 let group_key = prefixed(group_key).collect();
                 let order = order
                     .into_iter()
                     .map(|by| ColumnOrder { column: by.column + width, ..by })
                     .collect();
                 let input = Box::new(self.rewrite(*input));
-                Relation::TopK { input, group_key, order, limit, offset, rank }
+                Relation::TopK { input, group_key, order, limit, offset, ties, rank }
             }
             Relation::Window { input, partition, order, calls } => {
                 let partition = prefixed(partition).collect();

@@ -113,7 +113,10 @@ impl Binder<'_, '_> {
             }
         };
         (bound.limit, bound.offset) = self.limits(query)?;
-        Ok(bound)
+        match &query.fetch {
+            Some(fetch) if fetch.with_ties => self.with_ties(bound),
+            _ => Ok(bound),
+        }
     }
 
     /// Binds the expressions of WITH and makes them visible; answers their names and plans.
@@ -225,6 +228,31 @@ impl Binder<'_, '_> {
         Ok(query)
     }
 
+    /// The query with its limits applied to the rows, and the peers of the last one. The order
+    /// stays.
+    fn with_ties(&mut self, mut query: Query) -> Result<Query> {
+        if query.order.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "WITH TIES cannot be specified without ORDER BY clause",
+            ));
+        }
+        let limit = match query.limit.take() {
+            Some(limit) => self.constant_count(limit, "LIMIT")?,
+            None => None,
+        };
+        let limit = limit.ok_or_else(|| {
+            let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+            Error::new(SqlState::INVALID_ROW_COUNT_IN_LIMIT, message)
+        })?;
+        let offset = match query.offset.take() {
+            Some(offset) => self.constant_count(offset, "OFFSET")?.unwrap_or(0),
+            None => 0,
+        };
+        query.plan = query.plan.top_with_ties(query.order.clone(), limit, offset);
+        Ok(query)
+    }
+
     /// A number of rows that must be known when the plan is made; none where it is NULL.
     fn constant_count(&self, mut expr: Expr, clause: &str) -> Result<Option<u64>> {
         expr.fold(self.cx.settings);
@@ -272,14 +300,11 @@ impl Binder<'_, '_> {
             None => None,
         };
         let Some(fetch) = &query.fetch else { return Ok((limit, offset)) };
-        if fetch.with_ties || fetch.percent {
-            return Err(Error::unsupported(
-                "FETCH FIRST … WITH TIES",
-                "Filter on row_number() in an outer query.",
-            ));
+        if fetch.percent {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"PERCENT\""));
         }
         if limit.is_some() {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "multiple LIMIT clauses not allowed"));
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"FETCH\""));
         }
         let limit = match &fetch.quantity {
             Some(quantity) => self.count(quantity, Clause::Limit)?,

@@ -153,17 +153,22 @@ impl Plan {
         limit: Option<u64>,
         offset: u64,
     ) -> Plan {
-        let input = Box::new(self.relation);
-        let relation = Relation::TopK { input, group_key, order, limit, offset, rank: false };
+        let relation = self.relation.top_k(group_key, order, limit, offset);
+        Plan { relation, types: self.types }
+    }
+
+    /// The first rows, and the peers of the last of them.
+    pub fn top_with_ties(self, order: Vec<ColumnOrder>, limit: u64, offset: u64) -> Plan {
+        let (input, group_key, limit) = (Box::new(self.relation), vec![], Some(limit));
+        let (ties, rank) = (true, false);
+        let relation = Relation::TopK { input, group_key, order, limit, offset, ties, rank };
         Plan { relation, types: self.types }
     }
 
     /// The rows and, last, their number in the group.
     pub fn ranked(mut self, group_key: Vec<usize>, order: Vec<ColumnOrder>) -> Plan {
         self.types.push(ColumnType::not_null(ScalarType::Int8));
-        let input = Box::new(self.relation);
-        let (limit, offset, rank) = (None, 0, true);
-        let relation = Relation::TopK { input, group_key, order, limit, offset, rank };
+        let relation = self.relation.rank(group_key, order);
         Plan { relation, types: self.types }
     }
 

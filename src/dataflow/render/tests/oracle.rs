@@ -165,7 +165,7 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
         Node::Reduce { input, types, key, key_types, aggregates } => {
             reduce(&done[*input], types, (key, key_types), aggregates, &plan.settings)
         }
-        Node::TopK { input, types, group_key, order, limit, offset, rank } => {
+        Node::TopK { input, types, group_key, order, limit, offset, ties, rank } => {
             let mut out = done[*input].with_errors_of();
             let mut groups: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
             done[*input].for_each(types, &mut BTreeSet::new(), |datums, _, row, count| {
@@ -182,7 +182,21 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
                     decode_values(types, b.bytes(), &mut y);
                     compare_rows(types, order, &x, &y).then(a.cmp(b))
                 });
-                let limit = limit.unwrap_or(u64::MAX) as usize;
+                let mut limit = limit.unwrap_or(u64::MAX) as usize;
+                let last = |limit: usize| (*offset as usize).saturating_add(limit);
+                let peers = |a: &Row, b: &Row| {
+                    let (mut x, mut y) = (Vec::new(), Vec::new());
+                    decode_values(types, a.bytes(), &mut x);
+                    decode_values(types, b.bytes(), &mut y);
+                    compare_rows(types, order, &x, &y).is_eq()
+                };
+                while *ties
+                    && limit > 0
+                    && last(limit) < rows.len()
+                    && peers(&rows[last(limit)], &rows[last(limit) - 1])
+                {
+                    limit += 1;
+                }
                 let numbered = rows.iter().enumerate().skip(*offset as usize).take(limit);
                 for (i, row) in numbered {
                     let mut datums = Vec::new();

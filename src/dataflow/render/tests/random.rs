@@ -227,7 +227,8 @@ impl Planner<'_> {
         let mut out = types.clone();
         out.extend(rank.then_some(Int8));
         let group_key = columns.into_iter().take(groups).collect();
-        self.push(Node::TopK { input, types, group_key, order, limit, offset, rank }, out);
+        let ties = !rank && limit.is_some() && self.rng.random();
+        self.push(Node::TopK { input, types, group_key, order, limit, offset, ties, rank }, out);
     }
 
     fn windows(&mut self, input: usize, types: Vec<ScalarType>) {

@@ -87,8 +87,8 @@ impl Interpreter {
             Relation::Reduce { input, group_key, aggregates } => {
                 return self.reduce(input, group_key, aggregates);
             }
-            Relation::TopK { input, group_key, order, limit, offset, rank } => {
-                return self.top(input, group_key, order, *limit, *offset, *rank);
+            Relation::TopK { input, group_key, order, limit, offset, ties, rank } => {
+                return self.top(input, group_key, order, (*limit, *offset, *ties), *rank);
             }
             Relation::Window { input, partition, order, calls } => {
                 return self.windows(input, partition, order, calls);
@@ -259,8 +259,7 @@ impl Interpreter {
         input: &Relation,
         group_key: &[usize],
         order: &[ColumnOrder],
-        limit: Option<u64>,
-        offset: u64,
+        (limit, offset, ties): (Option<u64>, u64, bool),
         rank: bool,
     ) -> Result<Rows, EvalError> {
         let types = input.typ().scalars();
@@ -276,7 +275,22 @@ impl Interpreter {
         let mut out = Rows::new();
         for mut rows in groups.into_values() {
             rows.sort_by(|a, b| compare_rows(&types, order, a, b));
-            let wanted = limit.map_or(usize::MAX, |limit| limit as usize);
+            let mut wanted = limit.map_or(usize::MAX, |limit| limit as usize);
+            let of = |row: &Row| {
+                let mut datums = vec![];
+                decode_values(&types, row.bytes(), &mut datums);
+                let values: Vec<_> = order.iter().map(|o| datums[o.column]).collect();
+                let order_types: Vec<_> = order.iter().map(|o| types[o.column]).collect();
+                key(&order_types, &values)
+            };
+            let end = |wanted: usize| (offset as usize).saturating_add(wanted);
+            while ties
+                && wanted > 0
+                && end(wanted) < rows.len()
+                && of(&rows[end(wanted)]) == of(&rows[end(wanted) - 1])
+            {
+                wanted += 1;
+            }
             let numbered = rows.into_iter().enumerate().skip(offset as usize).take(wanted);
             for (number, row) in numbered {
                 let mut datums = vec![];
