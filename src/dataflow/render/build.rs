@@ -183,18 +183,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let rows = reduction.render(self, (*input, id), sink, &mut errors);
                 (Data::Rows(rows, self.shaped_for[id]), errors)
             }
-            Node::TopK { input, .. } => {
-                let top = self.top_k(id);
-                let (rows, mut errors) = self.shaped(*input, id);
-                let (sink, fallible) = self.sink(id);
-                let arranged = arrange_rows(rows, &name("Arrange for TopK"));
-                let logic = top.logic(sink);
-                let (first, ties) = (top.first(), top.ties());
-                let (rows, errs) =
-                    window_with_ties(arranged, &name("TopK"), (first, ties), logic, fallible);
-                self.note(errs, &mut errors);
-                (Data::Rows(rows, self.shaped_for[id]), errors)
-            }
+            Node::TopK { input, .. } => self.first_rows(id, *input),
             Node::Window { input, .. } => self.windows(id, *input),
             Node::Negate { input } => {
                 let (rows, errors) = self.passed_on(*input, id);
@@ -219,6 +208,18 @@ impl<'s, 'p> Walk<'s, 'p> {
                 (Data::Rows(union::union(self.scope, streams), self.shaped_for[id]), errors)
             }
         }
+    }
+
+    fn first_rows(&mut self, id: NodeId, input: NodeId) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let top = self.top_k(id);
+        let (rows, mut errors) = self.shaped(input, id);
+        let (sink, fallible) = self.sink(id);
+        let arranged = arrange_rows(rows, &format!("Arrange for TopK {id}"));
+        let (seen, logic) = ((top.first(), top.ties()), top.logic(sink));
+        let name = format!("TopK {id}");
+        let (rows, errs) = window_with_ties(arranged, &name, seen, logic, fallible);
+        self.note(errs, &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
     }
 
     fn windows(&mut self, id: NodeId, input: NodeId) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
