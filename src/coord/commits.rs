@@ -283,10 +283,14 @@ impl Coordinator {
                 dirty: true,
                 retain: self.retain_of(plan.id),
                 hydrating: self.workers.count(),
+                timed: plan.reads_clock(),
                 ..Object::default()
             },
         );
-        let promise = self.objects.promise(plan.id, through.max(plan.as_of));
+        let through = through.max(plan.as_of);
+        let below = plan.imports.iter().map(|import| (import.id.index, through)).collect();
+        self.let_time_pass(below);
+        let promise = self.objects.promise(plan.id, through);
         self.workers.send(Command::CreateDataflow { plan: Arc::new(plan), reader: None, promise });
     }
 

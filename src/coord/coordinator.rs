@@ -203,8 +203,9 @@ impl Coordinator {
         }
         if !self.woken.is_empty() {
             let woken = std::mem::take(&mut self.woken);
-            let promises =
-                woken.into_iter().map(|(id, time)| self.objects.promise(id, time)).collect();
+            let woken_too = woken.iter().map(|(id, time)| (*id, *time));
+            let mut promises = self.objects.promises_of_time(woken_too);
+            promises.extend(woken.into_iter().map(|(id, time)| self.objects.promise(id, time)));
             self.workers.send(Command::Promise(Arc::new(promises)));
         }
     }
@@ -222,8 +223,14 @@ impl Coordinator {
             return;
         }
         let hold = self.number();
-        self.holds.insert(hold, time);
         let taken = self.clock.next();
+        // Where nothing is under way the newest content is that of now: rows that come and go as
+        // time goes on have.
+        let time = match when {
+            When::Durable | When::Tip if self.gate.is_idle() => taken,
+            _ => time,
+        };
+        self.holds.insert(hold, time);
         let snapshot = Snapshot { time, taken, catalog, hold, events: self.events.clone() };
         let answer = move || {
             let _ = reply.send(Ok(snapshot));

@@ -60,6 +60,11 @@ impl Gate {
         self.tip
     }
 
+    /// Whether all transactions are durable.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Whether no restart can give this time again.
     pub(crate) fn is_spent(&self, time: Timestamp) -> bool {
         time < self.lease

@@ -5,6 +5,10 @@
 //! is complete up to any time once the worker has reached `last_change + 1`, because nothing that
 //! it is computed from has changed since. That is what a promise says, so an object that nothing
 //! has changed is neither advanced nor woken.
+//!
+//! An object whose query reads the clock, or that reads such a one, is `timed`: it changes though
+//! nothing was written. It is complete up to a time only when it was promised that time, so whoever
+//! is promised something is so together with the timed objects below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +34,8 @@ pub(crate) struct Object {
     pub(crate) hydrating: usize,
     /// Reads that stand on it.
     pub(crate) readers: usize,
+    /// Whether it changes as time goes on, though nothing is written.
+    pub(crate) timed: bool,
     /// Dropped from the catalog, and only waiting for its readers and dependents.
     pub(crate) retired: bool,
 }
@@ -47,10 +53,11 @@ pub(crate) struct Objects(BTreeMap<GlobalId, Object>);
 
 impl Objects {
     /// Adds an object; the ones that it imports are there already.
-    pub(crate) fn add(&mut self, id: GlobalId, object: Object) {
+    pub(crate) fn add(&mut self, id: GlobalId, mut object: Object) {
         for import in &object.imports {
             if let Some(other) = self.0.get_mut(import) {
                 other.dependents.insert(id);
+                object.timed |= other.timed;
             }
         }
         self.0.insert(id, object);
@@ -89,9 +96,10 @@ impl Objects {
 
     /// The upper that an object's arrangement has once it shows all up to `at`.
     pub(crate) fn need(&self, id: GlobalId, at: Timestamp) -> Timestamp {
-        match self.last_change(id) {
-            0 => 0,
-            last => last.min(at) + 1,
+        match self.get(id) {
+            Some(object) if object.timed => at + 1,
+            Some(Object { last_change: 0, .. }) | None => 0,
+            Some(object) => object.last_change.min(at) + 1,
         }
     }
 
@@ -118,11 +126,33 @@ impl Objects {
         }
     }
 
-    /// The promise that lets a dataflow become complete through `time`.
+    /// The promise that lets a dataflow become complete through `time`, where the timed objects
+    /// below it are promised as much.
     pub(crate) fn promise(&self, dataflow: GlobalId, time: Timestamp) -> Promise {
         let imports = self.get(dataflow).map_or(&[][..], |object| &object.imports);
         let needs = imports.iter().map(|import| self.need(*import, time)).collect();
         Promise { dataflow, needs, upto: time + 1 }
+    }
+
+    /// The promises for the timed objects among these and below them, inputs first; all of that has
+    /// something to give up for compaction now.
+    pub(crate) fn promises_of_time(
+        &mut self,
+        objects: impl IntoIterator<Item = (GlobalId, Timestamp)>,
+    ) -> Vec<Promise> {
+        let mut wanted: BTreeMap<GlobalId, Timestamp> = BTreeMap::new();
+        let mut queue: Vec<(GlobalId, Timestamp)> = objects.into_iter().collect();
+        while let Some((id, time)) = queue.pop() {
+            let Some(object) = self.0.get_mut(&id).filter(|object| object.timed) else { continue };
+            if wanted.get(&id).is_some_and(|known| *known >= time) {
+                continue;
+            }
+            object.dirty = true;
+            wanted.insert(id, time);
+            queue.extend(object.imports.iter().map(|import| (*import, time)));
+        }
+        // What an object reads was made before it, and has a lower number.
+        wanted.into_iter().map(|(id, time)| self.promise(id, time)).collect()
     }
 }
 

@@ -42,6 +42,7 @@ impl Coordinator {
             Read::Dataflow(plan) => plan.imports.iter().map(|i| i.id.index).collect(),
         };
         self.check_readable(&objects, at)?;
+        self.let_time_pass(objects.iter().map(|id| (*id, at)).collect());
         let reader = self.number();
         let (rows, receiver) = mpsc::unbounded_channel();
         let dataflow = matches!(read, Read::Dataflow(_)).then(|| self.transient());
@@ -67,7 +68,8 @@ impl Coordinator {
             Read::Dataflow(mut plan) => {
                 plan.id = dataflow.unwrap_or(plan.id);
                 plan.as_of = at;
-                self.objects.add(plan.id, Object { imports: objects, ..Object::default() });
+                let timed = plan.reads_clock();
+                self.objects.add(plan.id, Object { imports: objects, timed, ..Object::default() });
                 let promise = self.objects.promise(plan.id, at);
                 let plan = Arc::from(plan);
                 self.workers.send(Command::CreateDataflow { plan, reader: Some(reader), promise });

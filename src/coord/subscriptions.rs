@@ -64,8 +64,12 @@ impl Coordinator {
         let kind = ReaderKind::Subscription(Box::new(subscription));
         self.add_reader(reader, objects.clone(), Some(id), kind);
         let last_change = objects.iter().map(|o| self.objects.last_change(*o)).max().unwrap_or(0);
-        self.objects.add(id, Object { imports: objects, last_change, ..Object::default() });
-        let promise = self.objects.promise(id, as_of.max(self.gate.tip()));
+        let timed = plan.reads_clock();
+        let through = as_of.max(self.gate.tip());
+        self.let_time_pass(objects.iter().map(|id| (*id, through)).collect());
+        let object = Object { imports: objects, last_change, timed, ..Object::default() };
+        self.objects.add(id, object);
+        let promise = self.objects.promise(id, through);
         self.workers.send(Command::CreateDataflow {
             plan: Arc::new(plan),
             reader: Some(reader),
@@ -73,6 +77,14 @@ impl Coordinator {
         });
         self.workers.send(Command::Credit { reader, bytes: READER_CREDIT });
         Ok(ChangeStream { reader, as_of, changes, events: self.events.clone() })
+    }
+
+    /// Lets timed objects, those given and those below them, become complete through times.
+    pub(super) fn let_time_pass(&mut self, objects: Vec<(GlobalId, Timestamp)>) {
+        let promises = self.objects.promises_of_time(objects);
+        if !promises.is_empty() {
+            self.workers.send(Command::Promise(Arc::new(promises)));
+        }
     }
 
     /// Lets all subscriptions know that time goes on.
@@ -88,6 +100,7 @@ impl Coordinator {
         }
         let time = self.clock.next();
         self.ask_lease(time);
+        self.let_time_pass(live.iter().map(|id| (*id, time)).collect());
         let promises = live.into_iter().map(|id| self.objects.promise(id, time)).collect();
         self.workers.send(Command::Promise(Arc::new(promises)));
     }
@@ -101,7 +114,9 @@ impl Coordinator {
             let _ = reply.send(Ok(0));
             return;
         };
-        let promise = self.objects.promise(dataflow, self.gate.tip());
+        let tip = self.gate.tip();
+        self.let_time_pass(vec![(dataflow, tip)]);
+        let promise = self.objects.promise(dataflow, tip);
         self.workers.send(Command::Promise(Arc::new(vec![promise])));
         let _ = reply.send(Ok(durable));
     }

@@ -23,6 +23,7 @@ impl Expr {
             Expr::Literal(literal) => write!(f, "{literal}"),
             Expr::Parameter(number, _) => write!(f, "${number}"),
             Expr::Raise(error, _) => write!(f, "raise({:?})", error.message),
+            Expr::Now => f.write_str("now()"),
             Expr::Outer { level, index, .. } => write!(f, "outer({level}, {index})"),
             Expr::Subquery { id, .. } => write!(f, "subquery({id})"),
             Expr::Call { func, args } => write_call(func.oid, func.name, args, f),
@@ -54,7 +55,11 @@ struct Operand<'a>(&'a Expr);
 impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bare = match self.0 {
-            Expr::Column(_) | Expr::Parameter(..) | Expr::Raise(..) | Expr::Coalesce(_) => true,
+            Expr::Column(_)
+            | Expr::Parameter(..)
+            | Expr::Raise(..)
+            | Expr::Now
+            | Expr::Coalesce(_) => true,
             Expr::Literal(literal) => !is_negative(literal.datum()),
             Expr::Call { func, .. } => operator_of(func.oid).is_none() && !is_syntax(func.name),
             Expr::Cast { .. } => true,

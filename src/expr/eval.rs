@@ -88,9 +88,9 @@ impl Expr {
                 format!("there is no parameter ${number}"),
             )),
             Expr::Raise(error, _) => Err(error.clone()),
-            Expr::Outer { .. } | Expr::Subquery { .. } => Err(EvalError::new(
+            Expr::Now | Expr::Outer { .. } | Expr::Subquery { .. } => Err(EvalError::new(
                 SqlState::INTERNAL_ERROR,
-                "a subquery was left in an expression that is evaluated",
+                "an expression was evaluated that still had to be replaced",
             )),
         }
     }

@@ -31,6 +31,7 @@ fn fold_node(expr: &mut Expr, settings: &FormatSettings) {
         | Expr::Literal(_)
         | Expr::Parameter(..)
         | Expr::Raise(..)
+        | Expr::Now
         | Expr::Outer { .. }
         | Expr::Subquery { .. } => {}
         Expr::Call { func, args } => {

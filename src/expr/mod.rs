@@ -19,6 +19,7 @@ pub mod polymorphic;
 pub mod regex;
 pub mod scalar;
 pub mod table;
+pub mod temporal;
 pub mod window;
 
 #[cfg(test)]

@@ -60,6 +60,9 @@ pub enum Expr {
     Parameter(usize, ColumnType),
     /// Fails when it is evaluated (what a folded `1/0` becomes); has the given type.
     Raise(EvalError, ColumnType),
+    /// The time of the content of a maintained query, a timestamptz. It stays in the predicates of
+    /// filters, which [`crate::expr::temporal`] evaluates.
+    Now,
     /// In a subquery: an argument that an enclosing query gives it. None reaches the optimizer:
     /// the front end decorrelates.
     Outer {
@@ -226,6 +229,7 @@ impl Expr {
         descend(|| match self {
             Expr::Column(column) => input[*column],
             Expr::Literal(literal) => literal.ty,
+            Expr::Now => ColumnType::not_null(ScalarType::TimestampTz),
             Expr::Parameter(_, ty)
             | Expr::Raise(_, ty)
             | Expr::Outer { ty, .. }
@@ -268,6 +272,11 @@ impl Expr {
             Expr::Call { func, .. } => func.volatility == Volatility::Volatile,
             _ => false,
         })
+    }
+
+    /// Whether this depends on the time of the content.
+    pub fn reads_clock(&self) -> bool {
+        self.any(&mut |e| matches!(e, Expr::Now))
     }
 
     /// Whether this has a value that depends on no column, no parameter and no chance.
@@ -313,6 +322,7 @@ impl Expr {
             | Expr::Literal(_)
             | Expr::Parameter(..)
             | Expr::Raise(..)
+            | Expr::Now
             | Expr::Outer { .. } => {}
             Expr::Call { args: exprs, .. }
             | Expr::Subquery { args: exprs, .. }
@@ -337,6 +347,7 @@ impl Expr {
             | Expr::Literal(_)
             | Expr::Parameter(..)
             | Expr::Raise(..)
+            | Expr::Now
             | Expr::Outer { .. } => {}
             Expr::Call { args: exprs, .. }
             | Expr::Subquery { args: exprs, .. }

@@ -45,7 +45,7 @@ pub fn moved(expr: &Expr, to: impl FnMut(usize) -> usize) -> Expr {
 
 /// Whether the expression may be evaluated anywhere, on any rows, any number of times.
 pub fn is_free(expr: &Expr) -> bool {
-    !expr.is_fallible() && !expr.is_volatile()
+    !expr.is_fallible() && !expr.is_volatile() && !expr.reads_clock()
 }
 
 /// The first column of each input of a join, and behind them the number of columns.

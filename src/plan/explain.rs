@@ -359,6 +359,7 @@ impl Shown<'_> {
             }
             Node::Mfp { mfp, .. } if mfp.is_identity() => Item::new("Read"),
             Node::Mfp { mfp, .. } => mfp_details(Item::new("Mfp"), mfp),
+            Node::Temporal { predicates, .. } => Item::new("Temporal").list("filter", predicates),
             Node::FlatMap { func, args, .. } => flat_map(func, args),
             Node::Arrange { layout, .. } => arranged(Item::new("Arrange"), layout),
             Node::Join { mfp, .. } => mfp_details(Item::new("Join"), mfp),
@@ -396,6 +397,7 @@ pub fn inputs(node: &Node) -> Vec<NodeId> {
     match node {
         Node::Constant { .. } | Node::Import { .. } => Vec::new(),
         Node::Mfp { input, .. }
+        | Node::Temporal { input, .. }
         | Node::FlatMap { input, .. }
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }

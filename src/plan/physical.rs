@@ -100,6 +100,22 @@ pub struct Dataflow {
     pub settings: FormatSettings,
 }
 
+impl Dataflow {
+    /// Whether the result changes as time goes on, though what it reads does not.
+    pub fn reads_clock(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Temporal { .. }))
+    }
+
+    /// The time from which nothing of the result is wanted.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self.sink {
+            Sink::Peek { .. } => Some(self.as_of.saturating_add(1)),
+            Sink::Subscribe { up_to, .. } => up_to,
+            Sink::Arrange(_) => None,
+        }
+    }
+}
+
 /// What becomes of a dataflow's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sink {
@@ -146,6 +162,15 @@ pub enum Node {
         types: Vec<ScalarType>,
         /// What to do.
         mfp: Mfp,
+    },
+    /// The rows for which predicates that read the clock are true, from when they are until when.
+    Temporal {
+        /// A collection.
+        input: NodeId,
+        /// Its column types.
+        types: Vec<ScalarType>,
+        /// The predicates, in which [`Expr::Now`] stands as [`crate::expr::temporal`] wants it.
+        predicates: Vec<Expr>,
     },
     /// Each row with each row that a function returns for it.
     FlatMap {

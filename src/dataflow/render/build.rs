@@ -21,6 +21,7 @@ use super::partition::Windowed;
 use super::reader::RowReader;
 use super::reduce::Reduction;
 use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
+use super::temporal::{TimedFilter, timed_filter};
 use super::threshold::{by_whole_row, positive_rows};
 use super::topk::TopK;
 use super::transform::transform;
@@ -37,6 +38,7 @@ use crate::dataflow::traces::Traces;
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::expr::temporal::Temporal;
 use crate::plan::physical::{Arrangement, Dataflow, Node, NodeId, Sink};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, Row, ScalarType, Timestamp};
@@ -113,11 +115,7 @@ impl<'s, 'p> Walk<'s, 'p> {
             shaped_for: shapes(plan),
             pressure: Pressure::default(),
         };
-        let until = match plan.sink {
-            Sink::Peek { .. } => Some(plan.as_of.saturating_add(1)),
-            Sink::Subscribe { up_to, .. } => up_to,
-            Sink::Arrange(_) => None,
-        };
+        let until = plan.until();
         let mut promises = Vec::new();
         for from in &plan.imports {
             let maintained =
@@ -160,6 +158,19 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let logic = |reader| row_logic(reader, mfp, settings, shaper);
                 let fallible = fallible || mfp.is_fallible();
                 self.each_row(*input, types, logic, fallible, id, &name("Mfp"))
+            }
+            Node::Temporal { input, types, predicates } => {
+                let (shaper, fallible) = self.out(id);
+                let fallible = fallible || predicates.iter().any(Expr::is_fallible);
+                let settings = &self.plan.settings;
+                let filter = Temporal::new(predicates.clone(), types, settings)
+                    .expect("who made the plan has tried it");
+                let until = self.plan.until();
+                let filter = TimedFilter::new(filter, types, until, settings, shaper);
+                let (rows, mut errors) = self.whole(*input);
+                let (rows, errs) = timed_filter(rows, &name("Temporal"), filter, fallible);
+                self.note(errs, &mut errors);
+                (Data::Rows(rows, self.shaped_for[id]), errors)
             }
             Node::FlatMap { input, types, func, args } => {
                 let (shaper, fallible) = self.out(id);
@@ -505,6 +516,7 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
             Node::Constant { .. }
             | Node::Import { .. }
             | Node::Mfp { .. }
+            | Node::Temporal { .. }
             | Node::FlatMap { .. }
             | Node::Join { .. } => {}
         }
@@ -517,6 +529,7 @@ fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
     let (one, two, many): (Option<NodeId>, Option<NodeId>, &[NodeId]) = match node {
         Node::Constant { .. } | Node::Import { .. } => (None, None, &[]),
         Node::Mfp { input, .. }
+        | Node::Temporal { input, .. }
         | Node::FlatMap { input, .. }
         | Node::Arrange { input, .. }
         | Node::Reduce { input, .. }

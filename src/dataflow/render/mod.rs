@@ -24,9 +24,10 @@ pub mod reader;
 pub mod reduce;
 pub mod rows;
 pub mod sink;
+pub mod temporal;
 #[cfg(test)]
 mod tests;
-pub mod threshold;
+mod threshold;
 pub mod topk;
 pub mod transform;
 pub mod union;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use crate::error::Result;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::{Expr, Literal};
+use crate::expr::temporal::Temporal;
 use crate::optimizer::physical::keys::{Access, access};
 use crate::optimizer::physical::layout::arrangement;
 use crate::optimizer::physical::lower::{Available, not_arranged};
@@ -16,6 +17,7 @@ use crate::plan::physical::{Arrangement, ArrangementId, Import, Node, NodeId};
 use crate::plan::relation::{Id, Relation};
 use crate::plan::visit::grow;
 use crate::repr::key::KeyMode;
+use crate::repr::settings::FormatSettings;
 use crate::repr::value::pack;
 use crate::repr::{Datum, GlobalId, Row, ScalarType};
 
@@ -30,6 +32,9 @@ pub fn peel(relation: &Relation) -> (&Relation, Mfp) {
     | Relation::Map { input, .. }
     | Relation::Filter { input, .. } = base
     {
+        if reads_clock(base) {
+            break;
+        }
         layers.push(base);
         base = input;
     }
@@ -44,6 +49,12 @@ pub fn peel(relation: &Relation) -> (&Relation, Mfp) {
     }
     mfp.prune();
     (base, mfp)
+}
+
+/// Whether this is a filter whose rows come and go as time goes on.
+fn reads_clock(relation: &Relation) -> bool {
+    matches!(relation, Relation::Filter { predicates, .. }
+        if predicates.iter().any(Expr::reads_clock))
 }
 
 /// A dataflow that is being put together.
@@ -188,6 +199,18 @@ impl<'a> Builder<'a> {
         self.add(Node::Arrange { input, layout })
     }
 
+    /// The rows that pass a filter while they do.
+    fn temporal(&mut self, input: &Relation, predicates: &[Expr]) -> Result<NodeId> {
+        // What can fail must not be asked of rows that the clock keeps out.
+        let (timed, plain): (Vec<Expr>, Vec<Expr>) =
+            predicates.iter().cloned().partition(|p| p.reads_clock() || p.is_fallible());
+        let types = input.typ().scalars();
+        // Whether it can be evaluated is found out now, because workers cannot say so.
+        Temporal::new(timed.clone(), &types, &FormatSettings::default())?;
+        let input = self.collection(&input.clone().filter(plain))?;
+        Ok(self.add(Node::Temporal { input, types, predicates: timed }))
+    }
+
     /// A relation that is neither a read, nor a join, nor made row by row.
     fn operator(&mut self, relation: &Relation) -> Result<NodeId> {
         let node = match relation {
@@ -242,6 +265,9 @@ impl<'a> Builder<'a> {
             Relation::Union { inputs } => {
                 let inputs = inputs.iter().map(|i| self.collection(i)).collect::<Result<_>>()?;
                 Node::Union { inputs }
+            }
+            Relation::Filter { input, predicates } if reads_clock(relation) => {
+                return self.temporal(input, predicates);
             }
             Relation::Project { .. }
             | Relation::Map { .. }

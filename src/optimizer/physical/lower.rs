@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
+use crate::expr::temporal;
 use crate::optimizer::physical::build::{Builder, peel};
 use crate::optimizer::physical::keys::{Access, access};
 use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow, Sink};
@@ -53,6 +54,7 @@ pub fn lower(
     {
         return peek(*id, mfp, available);
     }
+    check_clock(relation)?;
     let mut builder = Builder::new(available);
     builder.root(relation)?;
     Ok(Lowered::Dataflow(Dataflow {
@@ -63,6 +65,19 @@ pub fn lower(
         as_of: 0,
         settings: settings.clone(),
     }))
+}
+
+/// Refuses the time of the content anywhere but in filters.
+fn check_clock(relation: &Relation) -> Result<()> {
+    let mut elsewhere = false;
+    relation.visit(&mut |node| {
+        let is_filter = matches!(node, Relation::Filter { .. });
+        elsewhere |= !is_filter && node.own_exprs().iter().any(|expr| expr.reads_clock());
+    });
+    match elsewhere {
+        true => Err(temporal::refused()),
+        false => Ok(()),
+    }
 }
 
 fn peek(id: GlobalId, mfp: Mfp, available: Available<'_>) -> Result<Lowered> {

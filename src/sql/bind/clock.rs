@@ -1,12 +1,13 @@
 //! Time that depends on the transaction: `now()` and its kin, and the literals `'now'`, `'today'`.
 //!
-//! A query that runs once sees the transaction's start. A maintained query would need the time of
-//! its content; until dataflows know it, it is refused.
+//! A query that runs once sees the transaction's start. In a maintained query it is the time of
+//! the content ([`Expr::Now`]).
 
 use sqlparser::ast;
 
 use crate::error::{Error, Result};
 use crate::expr::cast::Cast;
+use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
@@ -40,14 +41,13 @@ pub fn special_literal(text: &str, scalar: ScalarType) -> Option<Special> {
 }
 
 impl Binder<'_, '_> {
-    /// The transaction's start.
-    fn now(&self, what: &str) -> Result<Typed> {
-        self.refuse_maintained(
-            what,
-            "Put the time into the query that reads the view, or into a table.",
-        )?;
+    /// The transaction's start, or the time of the content.
+    fn now(&self) -> Typed {
+        if self.maintained {
+            return Typed { expr: Expr::Now, ty: ColumnType::not_null(ScalarType::TimestampTz) };
+        }
         let micros = i64::try_from(self.cx.now / 1_000).unwrap_or(i64::MAX) - EPOCH_MICROS;
-        Ok(Typed::literal(Datum::TimestampTz(micros), ScalarType::TimestampTz))
+        Typed::literal(Datum::TimestampTz(micros), ScalarType::TimestampTz)
     }
 
     /// The value of a literal that means a time relative to now.
@@ -57,8 +57,7 @@ impl Binder<'_, '_> {
         scalar: ScalarType,
         position: Option<u32>,
     ) -> Result<Typed> {
-        let now =
-            self.now("a literal that depends on the current time").map_err(|e| e.at(position))?;
+        let now = self.now();
         match special {
             Special::Now => self.converted(now, ColumnType::nullable(scalar)),
             Special::Day(days) => {
@@ -115,7 +114,7 @@ impl Binder<'_, '_> {
             }
             _ => return Ok(None),
         };
-        let now = self.now(&format!("{name}()")).map_err(|e| e.at(position))?;
+        let now = self.now();
         let typmod = precision.map_or(-1, |p| p.min(6) as i32);
         let ty = ColumnType { typmod, ..ColumnType::not_null(target) };
         Ok(Some(self.converted(now, ty)?.into()))

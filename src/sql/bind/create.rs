@@ -313,7 +313,7 @@ impl Binder<'_, '_> {
             let position = self.expr_position(expr);
             let mut cx = ExprContext::plain(&scope, Clause::Index);
             let typed = self.typed_expr(expr, &mut cx)?;
-            if typed.expr.is_volatile() {
+            if typed.expr.is_volatile() || typed.expr.reads_clock() {
                 return Err(Error::new(
                     SqlState::INVALID_OBJECT_DEFINITION,
                     "functions in index expression must be marked IMMUTABLE",

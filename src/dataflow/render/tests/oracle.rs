@@ -134,6 +134,7 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
             out.errors.extend(errors);
             out
         }
+        Node::Temporal { .. } => panic!("time does not go on here"),
         Node::FlatMap { input, types, func, args } => {
             let mut out = done[*input].with_errors_of();
             let mut errors = BTreeSet::new();
