@@ -2,10 +2,10 @@
 //!
 //! `now()` stands in comparisons of something that follows it with something that it does not
 //! touch, under AND, OR, NOT, CASE and whatever else makes booleans of booleans. For a given row
-//! such a comparison changes at few moments, which are looked for by bisection: what follows `now()`
-//! never goes back, so no two of them are hidden between equal ends. Between the moments of all its
-//! comparisons the whole predicate is constant, and is evaluated as any other, with `now()` in its
-//! place. So nothing here knows what an operator means.
+//! such a comparison changes at few moments, which are looked for by bisection: what follows
+//! `now()` never goes back, so no two of them are hidden between equal ends. Between the moments of
+//! all its comparisons the whole predicate is constant, and is evaluated as any other, with `now()`
+//! in its place. So nothing here knows what an operator means.
 //!
 //! Where clocks are set back or forward a local time does go back; around such a day, moments are
 //! looked for in each quarter of an hour.

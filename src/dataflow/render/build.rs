@@ -160,17 +160,7 @@ impl<'s, 'p> Walk<'s, 'p> {
                 self.each_row(*input, types, logic, fallible, id, &name("Mfp"))
             }
             Node::Temporal { input, types, predicates } => {
-                let (shaper, fallible) = self.out(id);
-                let fallible = fallible || predicates.iter().any(Expr::is_fallible);
-                let settings = &self.plan.settings;
-                let filter = Temporal::new(predicates.clone(), types, settings)
-                    .expect("who made the plan has tried it");
-                let until = self.plan.until();
-                let filter = TimedFilter::new(filter, types, until, settings, shaper);
-                let (rows, mut errors) = self.whole(*input);
-                let (rows, errs) = timed_filter(rows, &name("Temporal"), filter, fallible);
-                self.note(errs, &mut errors);
-                (Data::Rows(rows, self.shaped_for[id]), errors)
+                self.timed(id, *input, types, predicates)
             }
             Node::FlatMap { input, types, func, args } => {
                 let (shaper, fallible) = self.out(id);
@@ -241,6 +231,25 @@ impl<'s, 'p> Walk<'s, 'p> {
         let fallible = fallible || windowed.is_fallible();
         let logic = windowed.logic(sink, &self.plan.settings);
         let (rows, errs) = window(arranged, &format!("Window {id}"), None, logic, fallible);
+        self.note(errs, &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    fn timed(
+        &mut self,
+        id: NodeId,
+        input: NodeId,
+        types: &[ScalarType],
+        predicates: &[Expr],
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (shaper, fallible) = self.out(id);
+        let fallible = fallible || predicates.iter().any(Expr::is_fallible);
+        let settings = &self.plan.settings;
+        let filter = Temporal::new(predicates.to_vec(), types, settings)
+            .expect("who made the plan has tried it");
+        let filter = TimedFilter::new(filter, types, self.plan.until(), settings, shaper);
+        let (rows, mut errors) = self.whole(input);
+        let (rows, errs) = timed_filter(rows, &format!("Temporal {id}"), filter, fallible);
         self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for[id]), errors)
     }
