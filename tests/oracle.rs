@@ -11,6 +11,8 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by a panic.
 
+#[path = "oracle/aggregate.rs"]
+mod aggregate;
 #[path = "oracle/answer.rs"]
 mod answer;
 #[path = "oracle/expression.rs"]

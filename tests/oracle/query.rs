@@ -260,15 +260,25 @@ impl Maker<'_> {
             .collect();
         let mut types: Vec<Type> = keys.iter().map(|key| key.1).collect();
         let mut items: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let has_sets = !keys.is_empty() && self.rng.random_bool(0.4);
+        if has_sets && self.rng.random_bool(0.5) {
+            items.push(format!("GROUPING({})", items.join(", ")));
+            types.push(Type::Int);
+        }
         for _ in 0..self.rng.random_range(1..4) {
-            let (text, ty) = self.aggregate(&scope);
+            let (text, ty) = match self.rng.random_bool(0.4) {
+                true => self.rich_aggregate(&scope),
+                false => self.aggregate(&scope),
+            };
             items.push(text);
             types.push(ty);
         }
         let shown: Vec<String> =
             items.iter().enumerate().map(|(n, item)| format!("{item} AS c{n}")).collect();
         let mut sql = format!("SELECT {} FROM {from}{condition}", shown.join(", "));
-        if !keys.is_empty() {
+        if has_sets {
+            sql = format!("{sql} {}", self.grouping(keys.len()));
+        } else if !keys.is_empty() {
             let numbers: Vec<String> = (1..=keys.len()).map(|n| n.to_string()).collect();
             sql = format!("{sql} GROUP BY {}", numbers.join(", "));
         }

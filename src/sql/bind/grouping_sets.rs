@@ -14,6 +14,7 @@ use crate::sql::bind::aggregate::{GROUPINGS, not_allowed_as};
 use crate::sql::bind::call::{Arguments, arguments};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::order::bare;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::parse::grouping::{CUBE, DISTINCT, NOTHING, ROLLUP, SETS};
 
@@ -90,7 +91,7 @@ pub fn sets_of(
 
 /// An expression, or several in parentheses that stand for one.
 fn element(expr: &ast::Expr, index: &mut dyn FnMut(&ast::Expr) -> Result<usize>) -> Result<Set> {
-    match expr {
+    match bare(expr) {
         ast::Expr::Tuple(items) => {
             let parts =
                 items.iter().map(|item| element(item, index)).collect::<Result<Vec<_>>>()?;

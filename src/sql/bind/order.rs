@@ -35,6 +35,14 @@ pub fn items(order_by: Option<&ast::OrderBy>) -> Result<&[ast::OrderByExpr]> {
     }
 }
 
+/// An item without the parentheses around it, which mean nothing.
+pub fn bare(mut item: &ast::Expr) -> &ast::Expr {
+    while let ast::Expr::Nested(inner) = item {
+        item = inner;
+    }
+    item
+}
+
 /// The number that an item is, where it is a whole number and nothing else.
 ///
 /// Errors: 42601 where it is another constant.

@@ -229,6 +229,7 @@ impl Binder<'_, '_> {
     /// An expression of GROUP BY: any, an input column, a number or name of the select list.
     /// Answers its position among them.
     fn group_item(&mut self, item: &ast::Expr, scope: &Scope, parts: &mut Parts) -> Result<usize> {
+        let item = order::bare(item);
         let position = self.expr_position(item);
         let number = order::ordinal(item, "GROUP BY").map_err(|e| e.at(position))?;
         let output = match (number, item) {
@@ -293,6 +294,7 @@ impl Binder<'_, '_> {
         calls: &mut Calls,
         parts: &mut Parts,
     ) -> Result<Target> {
+        let expr = order::bare(expr);
         let position = self.expr_position(expr);
         let word = clause.name();
         if let Some(number) = order::ordinal(expr, word).map_err(|e| e.at(position))? {
