@@ -96,6 +96,11 @@ pub enum AggFunc {
     PercentileCont(ScalarType),
     /// The only one, be it NULL; more than one is an error (a subquery as a value).
     Only(ScalarType),
+    /// As [`AggFunc::PercentileDisc`], for each fraction of an array; the answer is an array of
+    /// that shape.
+    PercentilesDisc(ScalarType),
+    /// As [`AggFunc::PercentileCont`], for each fraction of an array.
+    PercentilesCont(ScalarType),
     /// Where a row would stand that is not there. The first half of the arguments is that of the
     /// rows, the other that of this one.
     Hypothetical(Hypothetical),
@@ -241,8 +246,8 @@ impl AggFunc {
             AggFunc::JsonbAgg => "jsonb_agg",
             AggFunc::JsonbObjectAgg => "jsonb_object_agg",
             AggFunc::Mode(_) => "mode",
-            AggFunc::PercentileDisc(_) => "percentile_disc",
-            AggFunc::PercentileCont(_) => "percentile_cont",
+            AggFunc::PercentileDisc(_) | AggFunc::PercentilesDisc(_) => "percentile_disc",
+            AggFunc::PercentileCont(_) | AggFunc::PercentilesCont(_) => "percentile_cont",
             AggFunc::Only(_) => "only",
             AggFunc::Hypothetical(Hypothetical::Rank) => "rank",
             AggFunc::Hypothetical(Hypothetical::DenseRank) => "dense_rank",
@@ -276,7 +281,9 @@ impl AggFunc {
             | AggFunc::PercentileDisc(t)
             | AggFunc::PercentileCont(t)
             | AggFunc::Only(t) => ColumnType::nullable(t),
-            AggFunc::ArrayAgg(t) => ColumnType::nullable(t.array().unwrap_or(t)),
+            AggFunc::ArrayAgg(t) | AggFunc::PercentilesDisc(t) | AggFunc::PercentilesCont(t) => {
+                ColumnType::nullable(t.array().unwrap_or(t))
+            }
             AggFunc::Variance(Spread { ty, .. }) | AggFunc::Stddev(Spread { ty, .. }) => {
                 ColumnType::nullable(if matches!(ty, Float4 | Float8) { Float8 } else { Numeric })
             }
@@ -311,6 +318,8 @@ impl AggFunc {
             | AggFunc::Mode(_)
             | AggFunc::PercentileDisc(_)
             | AggFunc::PercentileCont(_)
+            | AggFunc::PercentilesDisc(_)
+            | AggFunc::PercentilesCont(_)
             | AggFunc::Only(_)
             | AggFunc::Hypothetical(_) => Method::Collect,
         }
@@ -332,6 +341,7 @@ impl AggFunc {
             AggFunc::Variance(spread) | AggFunc::Stddev(spread) => !spread.sample,
             AggFunc::Paired(_) => false,
             AggFunc::PercentileDisc(_) | AggFunc::PercentileCont(_) | AggFunc::Only(_) => false,
+            AggFunc::PercentilesDisc(_) | AggFunc::PercentilesCont(_) => false,
             _ => true,
         }
     }

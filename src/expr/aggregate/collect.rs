@@ -41,8 +41,20 @@ impl<'a> Rows<'_, 'a> {
             AggFunc::JsonbObjectAgg => self.json_object(cx),
             AggFunc::Mode(ty) => Ok(self.mode(ty)),
             AggFunc::Only(_) => self.only(),
-            AggFunc::PercentileDisc(_) => self.percentile_disc(),
-            AggFunc::PercentileCont(_) => self.percentile_cont(),
+            AggFunc::PercentileDisc(_) => match self.any.and_then(|args| args.get(1)) {
+                Some(Datum::Float8(fraction)) => Ok(self.percentile_disc(checked(*fraction)?)),
+                _ => Ok(Datum::Null),
+            },
+            AggFunc::PercentileCont(_) => match self.any.and_then(|args| args.get(1)) {
+                Some(Datum::Float8(fraction)) => self.percentile_cont(checked(*fraction)?),
+                _ => Ok(Datum::Null),
+            },
+            AggFunc::PercentilesDisc(ty) => {
+                self.percentiles(ty, cx, |fraction| Ok(self.percentile_disc(fraction)))
+            }
+            AggFunc::PercentilesCont(ty) => {
+                self.percentiles(ty, cx, |fraction| self.percentile_cont(fraction))
+            }
             AggFunc::Hypothetical(what) => Ok(self.hypothetical(what, aggregate)),
             _ => Ok(Datum::Null),
         }
@@ -174,16 +186,30 @@ impl<'a> Rows<'_, 'a> {
         best
     }
 
-    /// The fraction of a percentile; none where it is NULL.
-    fn fraction(&self) -> Result<Option<f64>, EvalError> {
-        let Some(Datum::Float8(fraction)) = self.any.and_then(|args| args.get(1)) else {
-            return Ok(None);
+    /// The percentile of each fraction of the second argument, an array.
+    fn percentiles(
+        &self,
+        ty: ScalarType,
+        cx: &EvalContext<'a>,
+        percentile: impl Fn(f64) -> Result<Datum<'a>, EvalError>,
+    ) -> Result<Datum<'a>, EvalError> {
+        let (Some(Datum::Array(of, bytes)), Some(element)) =
+            (self.any.and_then(|args| args.get(1)), ty.as_element())
+        else {
+            return Ok(Datum::Null);
         };
-        if !(0.0..=1.0).contains(fraction) {
-            let message = format!("percentile value {fraction} is not between 0 and 1");
-            return Err(EvalError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+        let fractions = ArrayRef::new(*of, bytes);
+        let mut builder = ArrayBuilder::new();
+        for fraction in fractions.iter() {
+            builder.push(&match fraction {
+                Datum::Float8(fraction) => percentile(checked(fraction)?)?,
+                _ => Datum::Null,
+            });
         }
-        Ok(Some(*fraction))
+        if self.rows.is_empty() {
+            return Ok(Datum::Null);
+        }
+        Ok(builder.finish_in(element, &fractions.dims, cx.arena))
     }
 
     /// The sorted argument of the row of that number, from 0.
@@ -196,14 +222,12 @@ impl<'a> Rows<'_, 'a> {
         found.or(self.rows.last()).map_or(Datum::Null, |row| row.args[0])
     }
 
-    fn percentile_disc(&self) -> Result<Datum<'a>, EvalError> {
-        let Some(fraction) = self.fraction()? else { return Ok(Datum::Null) };
+    fn percentile_disc(&self, fraction: f64) -> Datum<'a> {
         let number = (fraction * self.total() as f64).ceil() as Diff;
-        Ok(self.nth((number - 1).max(0)))
+        self.nth((number - 1).max(0))
     }
 
-    fn percentile_cont(&self) -> Result<Datum<'a>, EvalError> {
-        let Some(fraction) = self.fraction()? else { return Ok(Datum::Null) };
+    fn percentile_cont(&self, fraction: f64) -> Result<Datum<'a>, EvalError> {
         if self.rows.is_empty() {
             return Ok(Datum::Null);
         }
@@ -251,4 +275,13 @@ impl<'a> Rows<'_, 'a> {
             }
         }
     }
+}
+
+/// A fraction, if it is one.
+fn checked(fraction: f64) -> Result<f64, EvalError> {
+    if (0.0..=1.0).contains(&fraction) {
+        return Ok(fraction);
+    }
+    let message = format!("percentile value {fraction} is not between 0 and 1");
+    Err(EvalError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
 }

@@ -345,9 +345,14 @@ impl Binder<'_, '_> {
         if fraction.is_some() == (set == OrderedSet::Mode) {
             return Ok(None);
         }
+        let several = matches!(
+            fraction.as_ref().and_then(|fraction| fraction.scalar(self)),
+            Some(ScalarType::Array(_))
+        );
+        let fractions = float8.scalar.array().filter(|_| several).map(ColumnType::nullable);
         let fraction = match fraction {
             None => None,
-            Some(fraction) => match self.implicit(fraction, float8)? {
+            Some(fraction) => match self.implicit(fraction, fractions.unwrap_or(float8))? {
                 None => return Ok(None),
                 found => found,
             },
@@ -366,7 +371,9 @@ impl Binder<'_, '_> {
         let ty = sorted.ty.scalar;
         let func = match set {
             OrderedSet::Mode => AggFunc::Mode(ty),
+            OrderedSet::PercentileCont if several => AggFunc::PercentilesCont(ty),
             OrderedSet::PercentileCont => AggFunc::PercentileCont(ty),
+            _ if several => AggFunc::PercentilesDisc(ty),
             _ => AggFunc::PercentileDisc(ty),
         };
         let args = std::iter::once(sorted).chain(fraction).map(|arg| arg.expr).collect();

@@ -47,6 +47,12 @@ pub fn bare(mut item: &ast::Expr) -> &ast::Expr {
 ///
 /// Errors: 42601 where it is another constant.
 pub fn ordinal(expr: &ast::Expr, clause: &str) -> Result<Option<i64>> {
+    if let ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } = expr
+        && matches!(bare(expr), ast::Expr::Value(value)
+            if matches!(value.value, ast::Value::Number(..)))
+    {
+        return Ok(ordinal(bare(expr), clause)?.map(|number| -number));
+    }
     let ast::Expr::Value(value) = expr else { return Ok(None) };
     match &value.value {
         ast::Value::Number(digits, _) => match digits.parse::<i64>() {
