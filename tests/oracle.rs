@@ -15,6 +15,8 @@
 mod aggregate;
 #[path = "oracle/answer.rs"]
 mod answer;
+#[path = "oracle/array.rs"]
+mod array;
 #[path = "oracle/expression.rs"]
 mod expression;
 #[path = "oracle/query.rs"]

@@ -86,6 +86,10 @@ pub enum AggFunc {
     ArrayAgg(ScalarType),
     /// A jsonb array of all arguments.
     JsonbAgg,
+    /// A json array of all arguments.
+    JsonAgg,
+    /// A json object of names and values.
+    JsonObjectAgg,
     /// A jsonb object of names and values; of those with one name the last stays.
     JsonbObjectAgg,
     /// The most frequent one, the first of them in the order asked for.
@@ -243,6 +247,8 @@ impl AggFunc {
             AggFunc::Paired(paired) => paired.name(),
             AggFunc::StringAgg(_) => "string_agg",
             AggFunc::ArrayAgg(_) => "array_agg",
+            AggFunc::JsonAgg => "json_agg",
+            AggFunc::JsonObjectAgg => "json_object_agg",
             AggFunc::JsonbAgg => "jsonb_agg",
             AggFunc::JsonbObjectAgg => "jsonb_object_agg",
             AggFunc::Mode(_) => "mode",
@@ -290,6 +296,7 @@ impl AggFunc {
             AggFunc::Paired(Paired::RegrCount) => ColumnType::not_null(Int8),
             AggFunc::Paired(_) => ColumnType::nullable(Float8),
             AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => ColumnType::nullable(Jsonb),
+            AggFunc::JsonAgg | AggFunc::JsonObjectAgg => ColumnType::nullable(Json),
             AggFunc::Hypothetical(Hypothetical::Rank | Hypothetical::DenseRank) => {
                 ColumnType::not_null(Int8)
             }
@@ -315,6 +322,8 @@ impl AggFunc {
             | AggFunc::ArrayAgg(_)
             | AggFunc::JsonbAgg
             | AggFunc::JsonbObjectAgg
+            | AggFunc::JsonAgg
+            | AggFunc::JsonObjectAgg
             | AggFunc::Mode(_)
             | AggFunc::PercentileDisc(_)
             | AggFunc::PercentileCont(_)
@@ -329,6 +338,7 @@ impl AggFunc {
     pub fn strict_args(self) -> usize {
         match self {
             AggFunc::CountStar | AggFunc::JsonbAgg | AggFunc::JsonbObjectAgg => 0,
+            AggFunc::JsonAgg | AggFunc::JsonObjectAgg => 0,
             AggFunc::Hypothetical(_) | AggFunc::Only(_) | AggFunc::ArrayAgg(_) => 0,
             AggFunc::Paired(_) => 2,
             _ => 1,

@@ -5,7 +5,7 @@ use bumpalo::Bump;
 use crate::error::{Error, Result, SqlState};
 use crate::repr::array;
 use crate::repr::datetime;
-use crate::repr::jsonb::JsonbRef;
+use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::numeric::Numeric;
 use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
 use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
@@ -63,6 +63,11 @@ pub fn parse_binary<'a>(
         ScalarType::Uuid => Datum::Uuid(fixed(bytes)?),
         ScalarType::Jsonb => Datum::Jsonb(jsonb(bytes, arena)?),
         ScalarType::Oid => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        ScalarType::Json => {
+            let text = utf8(bytes)?;
+            check_json(text, false)?;
+            Datum::Json(text)
+        }
         ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
     })
 }
@@ -81,7 +86,7 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Numeric(v) => v.to_owned().write_binary(out),
-        Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Text(v) | Datum::Json(v) => out.extend_from_slice(v.as_bytes()),
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Interval(v) => {
             out.extend_from_slice(&v.micros.to_be_bytes());

@@ -35,6 +35,7 @@ pub enum Datum<'a> {
     Uuid([u8; 16]),
     Jsonb(JsonbRef<'a>),
     Oid(u32),
+    Json(&'a str),
     /// The element type, and the bytes that [`ArrayRef`] reads.
     Array(Element, &'a [u8]),
 }
@@ -86,7 +87,7 @@ impl Datum<'_> {
             (Datum::Float4(a), Datum::Float4(b)) => compare_floats((*a).into(), (*b).into()),
             (Datum::Float8(a), Datum::Float8(b)) => compare_floats(*a, *b),
             (Datum::Numeric(a), Datum::Numeric(b)) => a.compare(*b),
-            (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
+            (Datum::Text(a), Datum::Text(b)) | (Datum::Json(a), Datum::Json(b)) => a.cmp(b),
             (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
@@ -132,6 +133,7 @@ impl Datum<'_> {
             Datum::Jsonb(_) => 15,
             Datum::Oid(_) => 16,
             Datum::Array(..) => 17,
+            Datum::Json(_) => 18,
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - Integers, dates and times: big-endian, sign flipped. Floats: as their bits, folded so that
 //!   negative ones descend; every NaN is the greatest.
-//! - Text: its bytes and a zero, which text never contains.
+//! - Text and json: its bytes and a zero, which text never contains.
 //! - bytea: a zero byte becomes `00 ff`, and `00 01` ends it.
 //! - numeric: a class byte, a decimal exponent, then pairs of digits; see [`crate::repr::numeric`].
 //! - interval: its length with 30 days a month and 24 hours a day, in ten bytes.
@@ -55,7 +55,7 @@ impl ScalarType {
             ScalarType::TimestampTz | ScalarType::Uuid => true,
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
-            ScalarType::Jsonb | ScalarType::Array(_) => false,
+            ScalarType::Jsonb | ScalarType::Json | ScalarType::Array(_) => false,
         }
     }
 
@@ -166,9 +166,11 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         bytes.windows(length).position(ends).expect("a key's last byte is there") + length
     };
     let width = match ty {
-        ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Bpchar => {
-            end_of(at, &|w| w == [0], 1)
-        }
+        ScalarType::Text
+        | ScalarType::Varchar
+        | ScalarType::Name
+        | ScalarType::Bpchar
+        | ScalarType::Json => end_of(at, &|w| w == [0], 1),
         ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
         ScalarType::Numeric => key_length(at),
         ScalarType::Jsonb => take_length(at),
@@ -195,6 +197,10 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Numeric(v) => v.encode_key(out),
         Datum::Text(v) => {
             let v = if ty == ScalarType::Bpchar { v.trim_end_matches(' ') } else { v };
+            out.extend_from_slice(v.as_bytes());
+            out.push(0);
+        }
+        Datum::Json(v) => {
             out.extend_from_slice(v.as_bytes());
             out.push(0);
         }
@@ -372,6 +378,7 @@ mod tests {
                 Datum::Jsonb(builder.finish_in(arena))
             }
             ScalarType::Oid => Datum::Oid(long as u32),
+            ScalarType::Json => Datum::Json(["1", "[1,  2]", "\"é\""][rng.random_range(0..3)]),
             ScalarType::Array(element) => random_array(element, rng, arena),
         }
     }

@@ -10,6 +10,7 @@ pub mod datetime;
 pub mod datum;
 pub mod float;
 pub mod ids;
+pub mod json;
 pub mod jsonb;
 pub mod key;
 pub mod numeric;

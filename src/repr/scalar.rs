@@ -30,6 +30,7 @@ pub enum ScalarType {
     Jsonb,
     Oid,
     Name,
+    Json,
     /// An array of any number of dimensions: PostgreSQL has one array type for each other type.
     Array(Element),
 }
@@ -90,7 +91,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 20;
+    pub const ELEMENT_COUNT: usize = 21;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -114,6 +115,7 @@ impl ScalarType {
         ScalarType::Jsonb,
         ScalarType::Oid,
         ScalarType::Name,
+        ScalarType::Json,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -136,6 +138,15 @@ impl ScalarType {
         match self.as_element() {
             Some(element) => element.0 as usize,
             None => unreachable!(),
+        }
+    }
+
+    /// Whether values can be compared; json, and arrays of it, cannot.
+    pub const fn is_comparable(self) -> bool {
+        match self {
+            ScalarType::Json => false,
+            ScalarType::Array(element) => element.scalar().is_comparable(),
+            _ => true,
         }
     }
 
@@ -163,6 +174,7 @@ impl ScalarType {
             Jsonb => 17,
             Oid => 18,
             Name => 19,
+            Json => 20,
             Array(_) => return None,
         }))
     }
@@ -216,6 +228,7 @@ impl ScalarType {
             ScalarType::Jsonb => facts!(3802, "jsonb", "jsonb", -1, 3807),
             ScalarType::Oid => facts!(26, "oid", "oid", 4, 1028),
             ScalarType::Name => facts!(19, "name", "name", 64, 1003),
+            ScalarType::Json => facts!(114, "json", "json", -1, 199),
             ScalarType::Array(_) => unreachable!(),
         }
     }

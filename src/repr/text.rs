@@ -9,7 +9,7 @@ use crate::repr::array;
 use crate::repr::bytea::{format_bytea, parse_bytea, push_hex};
 use crate::repr::datetime;
 use crate::repr::float::{format_f32, format_f64, parse_f32, parse_f64};
-use crate::repr::jsonb::JsonbRef;
+use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{ArrayRef, Datum, ScalarType};
@@ -72,6 +72,10 @@ pub fn parse_text<'a>(
         ScalarType::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(ty, text))?),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef::parse(text, arena)?),
         ScalarType::Oid => Datum::Oid(parse_oid(text)?),
+        ScalarType::Json => {
+            check_json(checked_text(text)?, false)?;
+            Datum::Json(text)
+        }
         ScalarType::Array(element) => {
             array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
         }
@@ -90,7 +94,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Float4(v) => format_f32(v, settings.extra_float_digits, out),
         Datum::Float8(v) => format_f64(v, settings.extra_float_digits, out),
         Datum::Numeric(v) => push_display(v, out),
-        Datum::Text(v) => out.push_str(v),
+        Datum::Text(v) | Datum::Json(v) => out.push_str(v),
         Datum::Bytea(v) => format_bytea(v, settings.bytea_output, out),
         Datum::Date(v) => datetime::format_date(v, settings, out),
         Datum::Time(v) => datetime::format_time(v, out),
@@ -131,6 +135,7 @@ impl ScalarType {
             Datum::Uuid(_) => self == ScalarType::Uuid,
             Datum::Jsonb(_) => self == ScalarType::Jsonb,
             Datum::Oid(_) => self == ScalarType::Oid,
+            Datum::Json(_) => self == ScalarType::Json,
             Datum::Array(element, _) => self == ScalarType::Array(*element),
         }
     }

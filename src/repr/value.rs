@@ -144,7 +144,7 @@ impl ScalarType {
             ScalarType::Interval | ScalarType::Uuid => Some(16),
             ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
-            ScalarType::Array(_) => None,
+            ScalarType::Array(_) | ScalarType::Json => None,
         }
     }
 }
@@ -166,7 +166,7 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
             put_bytes(v, out);
         }
         Datum::Array(_, v) => put_bytes(v, out),
-        Datum::Text(v) => put_bytes(v.as_bytes(), out),
+        Datum::Text(v) | Datum::Json(v) => put_bytes(v.as_bytes(), out),
         Datum::Interval(v) => {
             out.extend_from_slice(&v.months.to_le_bytes());
             out.extend_from_slice(&v.days.to_le_bytes());
@@ -192,11 +192,9 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Float8 => Datum::Float8(f64::from_le_bytes(take(at))),
         ScalarType::Numeric => Datum::Numeric(NumericRef(take_bytes(at))),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
-            let bytes = take_bytes(at);
-            debug_assert!(std::str::from_utf8(bytes).is_ok());
-            // Sound by the invariant of the module: the bytes were those of a `str`.
-            Datum::Text(unsafe { std::str::from_utf8_unchecked(bytes) })
+            Datum::Text(take_str(at))
         }
+        ScalarType::Json => Datum::Json(take_str(at)),
         ScalarType::Bytea => Datum::Bytea(take_bytes(at)),
         ScalarType::Date => Datum::Date(i32::from_le_bytes(take(at))),
         ScalarType::Time => Datum::Time(i64::from_le_bytes(take(at))),
@@ -242,6 +240,14 @@ fn take_bytes<'a>(at: &mut &'a [u8]) -> &'a [u8] {
     let (head, rest) = at.split_at(length);
     *at = rest;
     head
+}
+
+#[inline]
+fn take_str<'a>(at: &mut &'a [u8]) -> &'a str {
+    let bytes = take_bytes(at);
+    debug_assert!(std::str::from_utf8(bytes).is_ok());
+    // Sound by the invariant of the module: the bytes were those of a `str`.
+    unsafe { std::str::from_utf8_unchecked(bytes) }
 }
 
 /// Appends a length in seven bits a byte.

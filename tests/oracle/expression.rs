@@ -29,6 +29,7 @@ impl Scope {
             Type::Bool => self.boolean(rng, depth - 1),
             Type::Date => self.date(rng, depth - 1),
             Type::Stamp => self.stamp(rng, depth - 1),
+            Type::Ints => self.array(rng, depth - 1),
         }
     }
 
@@ -56,6 +57,9 @@ impl Scope {
     }
 
     fn integer(&self, rng: &mut StdRng, ty: Type, depth: usize) -> String {
+        if ty == Type::Int && rng.random_bool(0.15) {
+            return self.of_array(rng, depth);
+        }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, text) = (next(ty), next(ty), next(Type::Text));
         let date = next(Type::Date);
@@ -121,6 +125,9 @@ impl Scope {
     }
 
     fn boolean(&self, rng: &mut StdRng, depth: usize) -> String {
+        if rng.random_bool(0.1) {
+            return self.about_array(rng, depth);
+        }
         let ty = Type::ALL[rng.random_range(0..Type::ALL.len())];
         let comparison = ["=", "<>", "<", "<=", ">", ">="][rng.random_range(0..6)];
         let mut next = |ty| self.expression(rng, ty, depth);

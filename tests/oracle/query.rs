@@ -19,10 +19,11 @@ pub enum Type {
     Bool,
     Date,
     Stamp,
+    Ints,
 }
 
 impl Type {
-    pub const ALL: [Type; 8] = [
+    pub const ALL: [Type; 9] = [
         Type::Int,
         Type::Big,
         Type::Numeric,
@@ -31,6 +32,7 @@ impl Type {
         Type::Bool,
         Type::Date,
         Type::Stamp,
+        Type::Ints,
     ];
 
     /// As SQL spells it.
@@ -44,6 +46,7 @@ impl Type {
             Type::Bool => "bool",
             Type::Date => "date",
             Type::Stamp => "timestamp",
+            Type::Ints => "int4[]",
         }
     }
 }

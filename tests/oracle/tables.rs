@@ -3,6 +3,7 @@
 use rand::Rng;
 use rand::rngs::StdRng;
 
+use crate::array;
 use crate::query::Type;
 
 /// A table: its name, and its columns by name, type as SQL spells it, and kind.
@@ -36,6 +37,7 @@ pub const TABLES: &[Table] = &[
             ("c", "text", Type::Text),
             ("d", "numeric(8,2)", Type::Numeric),
             ("h", "timestamp", Type::Stamp),
+            ("i", "int4[]", Type::Ints),
         ],
         rows: 30,
     },
@@ -79,6 +81,7 @@ pub fn literal(rng: &mut StdRng, ty: Type) -> String {
             let (month, hour) = (rng.random_range(1..4), rng.random_range(0..10));
             format!("timestamp '2024-0{month}-15 0{hour}:30:00'")
         }
+        Type::Ints => array::literal(rng),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::functions::jsonb_build::member_name;
 use crate::repr::array::{ArrayBuilder, Dims};
 use crate::repr::datetime::{interval_add, interval_multiply, interval_subtract};
+use crate::repr::json::{push_json, push_json_name};
 use crate::repr::jsonb::JsonbBuilder;
 use crate::repr::{ArrayRef, Datum, Diff, Element, ScalarType};
 
@@ -37,6 +38,8 @@ impl<'a> Rows<'_, 'a> {
             AggFunc::StringAgg(_) => Ok(self.joined_text(cx)),
             AggFunc::ArrayAgg(ScalarType::Array(element)) => self.array_of_arrays(element, cx),
             AggFunc::ArrayAgg(ty) => Ok(self.array(ty, cx)),
+            AggFunc::JsonAgg => Ok(self.json_array_text(cx)),
+            AggFunc::JsonObjectAgg => self.json_object_text(cx),
             AggFunc::JsonbAgg => self.json_array(cx),
             AggFunc::JsonbObjectAgg => self.json_object(cx),
             AggFunc::Mode(ty) => Ok(self.mode(ty)),
@@ -148,6 +151,38 @@ impl<'a> Rows<'_, 'a> {
         }
         builder.end();
         Ok(Datum::Jsonb(builder.finish_in(cx.arena)))
+    }
+
+    fn json_array_text(&self, cx: &EvalContext<'a>) -> Datum<'a> {
+        if self.rows.is_empty() {
+            return Datum::Null;
+        }
+        let mut out = String::from("[");
+        for (i, args) in self.each().enumerate() {
+            out.push_str(match args[0] {
+                _ if i == 0 => "",
+                Datum::Array(..) => ", \n ",
+                _ => ", ",
+            });
+            push_json(&args[0], self.types[0], cx.settings, &mut out);
+        }
+        out.push(']');
+        Datum::Json(cx.arena.alloc_str(&out))
+    }
+
+    fn json_object_text(&self, cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError> {
+        if self.rows.is_empty() {
+            return Ok(Datum::Null);
+        }
+        let mut out = String::from("{ ");
+        for (i, args) in self.each().enumerate() {
+            out.push_str(if i > 0 { ", " } else { "" });
+            push_json_name(&member_name(&args[0], "field name must not be null", cx)?, &mut out);
+            out.push_str(" : ");
+            push_json(&args[1], self.types[1], cx.settings, &mut out);
+        }
+        out.push_str(" }");
+        Ok(Datum::Json(cx.arena.alloc_str(&out)))
     }
 
     fn json_object(&self, cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError> {

@@ -53,6 +53,8 @@ accessors! {
     uuid: Uuid -> [u8; 16];
     /// The value of a jsonb.
     jsonb: Jsonb -> crate::repr::jsonb::JsonbRef<'a>;
+    /// The value of a json.
+    json: Json -> &'a str;
     /// The value of an oid.
     oid: Oid -> u32;
 }

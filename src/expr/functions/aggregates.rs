@@ -173,12 +173,13 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(3545, "string_agg", BYTEAS, StringAgg(Bytea)),
         def(3267, "jsonb_agg", ANY, JsonbAgg),
         def(3270, "jsonb_object_agg", ANY_TWO, JsonbObjectAgg),
+        def(3175, "json_agg", ANY, JsonAgg),
+        def(3197, "json_object_agg", ANY_TWO, JsonObjectAgg),
     ]
 };
 
 /// PostgreSQL's other aggregates.
-const ABSENT: &[&str] =
-    &["any_value", "json_agg", "json_object_agg", "range_agg", "range_intersect_agg", "xmlagg"];
+const ABSENT: &[&str] = &["any_value", "range_agg", "range_intersect_agg", "xmlagg"];
 
 /// What needs WITHIN GROUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,7 +31,9 @@ pub(crate) fn member_name(
 ) -> Result<String, EvalError> {
     match datum {
         Datum::Null => Err(invalid(null)),
-        Datum::Jsonb(_) => Err(invalid("key value must be scalar, not array, composite, or json")),
+        Datum::Jsonb(_) | Datum::Json(_) | Datum::Array(..) => {
+            Err(invalid("key value must be scalar, not array, composite, or json"))
+        }
         Datum::Text(_) | Datum::Float4(_) | Datum::Float8(_) => {
             let mut key = String::new();
             push_text_form(datum, cx, &mut key);

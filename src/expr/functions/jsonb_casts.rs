@@ -1,12 +1,12 @@
-//! Conversions of jsonb to the scalar types.
+//! Conversions of jsonb to the scalar types, and of json to jsonb and back.
 
 use crate::error::SqlState;
 use crate::expr::cast::CastDef;
 use crate::expr::error::EvalError;
-use crate::expr::functions::access::jsonb;
+use crate::expr::functions::access::{json, jsonb};
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
-use crate::repr::jsonb::JsonbItem;
+use crate::repr::jsonb::{JsonbItem, JsonbRef};
 use crate::repr::numeric::Numeric as Number;
 
 #[cold]
@@ -28,6 +28,13 @@ fn number(datum: Datum<'_>, to: ScalarType) -> Result<Number, EvalError> {
 
 /// The conversions.
 pub static CASTS: &[CastDef] = &[
+    CastDef::assignment(Json, Jsonb, |d, _, _, cx| {
+        Ok(Datum::Jsonb(JsonbRef::parse(json(d), cx.arena)?))
+    }),
+    CastDef::assignment(Jsonb, Json, |d, _, _, cx| {
+        Ok(Datum::Json(cx.arena.alloc_str(&jsonb(d).to_string())))
+    })
+    .total(),
     CastDef::explicit(Jsonb, Bool, |d, _, _, _| match jsonb(d).item() {
         JsonbItem::Bool(value) => Ok(Datum::Bool(value)),
         _ => Err(refused(d, Bool)),

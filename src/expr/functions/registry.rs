@@ -7,9 +7,9 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
     array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
     conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
-    degrees, encoding, float, formatting, integer, jsonb, jsonb_build, jsonb_paths, jsonb_sets,
-    like, math, numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets,
-    uuid,
+    degrees, encoding, float, formatting, integer, json, json_build, json_sets, jsonb, jsonb_build,
+    jsonb_paths, jsonb_sets, like, math, numeric, quoting, regexp, regexp_arrays, sequence, series,
+    slices, text, text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -40,6 +40,9 @@ static FAMILIES: &[&Family] = &[
     &regexp::FAMILY,
     &regexp_arrays::FAMILY,
     &formatting::FAMILY,
+    &json::FAMILY,
+    &json_build::FAMILY,
+    &json_sets::FAMILY,
     &jsonb::FAMILY,
     &jsonb_build::FAMILY,
     &jsonb_paths::FAMILY,
@@ -64,6 +67,7 @@ static POLYMORPHIC: &[&[PolyDef]] = &[
     array_search::FUNCTIONS,
     array_text::FUNCTIONS,
     concatenation::FUNCTIONS,
+    json_build::POLYMORPHIC,
 ];
 
 /// The operators over arrays of any type.
@@ -131,6 +135,17 @@ pub(super) fn polymorphic_named(name: &str) -> impl Iterator<Item = &'static Pol
 pub(super) fn polymorphic_spelled(symbol: &str) -> impl Iterator<Item = &'static PolyDef> {
     let operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
     operators.filter(move |o| o.symbol == symbol).filter_map(|o| polymorphic(o.func))
+}
+
+/// What elements must have for a function over arrays to compare them; none where it does not.
+pub(super) fn comparison_needed(def: &PolyDef) -> Option<&'static str> {
+    let is_in = |family: &[PolyDef]| family.iter().any(|other| other.oid == def.oid);
+    match def.name {
+        "array_eq" | "array_ne" => Some("an equality operator"),
+        _ if is_in(array_search::FUNCTIONS) => Some("an equality operator"),
+        _ if is_in(array_comparison::FUNCTIONS) => Some("a comparison function"),
+        _ => None,
+    }
 }
 
 /// The spelling of the operator that a function over arrays is behind.

@@ -55,6 +55,8 @@ pub enum ResolveError {
     Undetermined,
     /// The answer would be an array of arrays.
     NoArrayOf(ScalarType),
+    /// Elements of this type would have to be compared, by what it does not have.
+    NotComparable(&'static str, ScalarType),
 }
 
 /// Finds the function of a name that fits arguments best.
@@ -170,6 +172,11 @@ impl Candidate {
                     Unresolved::Unknown => ResolveError::Undetermined,
                     Unresolved::NoArrayOf(ty) => ResolveError::NoArrayOf(ty),
                 })?;
+                if let Some(needed) = registry::comparison_needed(def)
+                    && !element.scalar().is_comparable()
+                {
+                    return Err(ResolveError::NotComparable(needed, element.scalar()));
+                }
                 let types: Vec<_> = self.slots.iter().map(|slot| slot.with(element)).collect();
                 (def.instance(element), types)
             }
@@ -297,6 +304,10 @@ impl ResolveError {
             ResolveError::NoArrayOf(ty) => Error::new(
                 SqlState::UNDEFINED_OBJECT,
                 format!("could not find array type for data type {}", ty.display_name()),
+            ),
+            ResolveError::NotComparable(needed, ty) => Error::new(
+                SqlState::UNDEFINED_FUNCTION,
+                format!("could not identify {needed} for type {}", ty.display_name()),
             ),
             _ => Error::new(
                 SqlState::DATATYPE_MISMATCH,

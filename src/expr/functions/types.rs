@@ -41,7 +41,7 @@ pub const fn category(ty: ScalarType) -> Category {
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,
-        Bytea | Uuid | Jsonb => Category::UserDefined,
+        Bytea | Uuid | Jsonb | Json => Category::UserDefined,
         Array(_) => Category::Array,
     }
 }

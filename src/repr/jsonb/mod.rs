@@ -15,5 +15,7 @@ mod view;
 mod write;
 
 pub use build::JsonbBuilder;
+pub use datum::{iso_text, plain_text};
+pub use parse::check_json;
 pub use view::{JsonbArray, JsonbItem, JsonbObject, JsonbRef};
 pub use write::write_string;

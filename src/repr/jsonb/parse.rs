@@ -25,15 +25,36 @@ impl<'a> JsonbRef<'a> {
 impl JsonbBuilder {
     /// Puts a value that is read from text.
     pub fn parse(&mut self, text: &str) -> Result<()> {
-        let mut parser =
-            Parser { text, start: 0, end: 0, token: Token::End, string: String::new() };
-        parser.advance()?;
-        parser.document(self)?;
-        match parser.token {
-            Token::End => Ok(()),
-            _ => Err(parser.expected("end of input")),
-        }
+        let mut parser = Parser {
+            text,
+            start: 0,
+            end: 0,
+            token: Token::End,
+            string: String::new(),
+            mode: Mode::Build,
+        };
+        parser.whole(self)
     }
+}
+
+/// Checks that a text is JSON, as `json` takes it: numbers may have any size, and escapes need not
+/// be characters unless `escapes` says so.
+pub fn check_json(text: &str, escapes: bool) -> Result<()> {
+    let mode = if escapes { Mode::CheckEscapes } else { Mode::Check };
+    let mut parser =
+        Parser { text, start: 0, end: 0, token: Token::End, string: String::new(), mode };
+    parser.whole(&mut JsonbBuilder::new())
+}
+
+/// What the text is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// To build a document.
+    Build,
+    /// To see whether it is one.
+    Check,
+    /// The same, and whether its escapes are characters.
+    CheckEscapes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +84,7 @@ struct Parser<'t> {
     end: usize,
     token: Token,
     string: String,
+    mode: Mode,
 }
 
 fn invalid(detail: impl Into<String>) -> Error {
@@ -76,6 +98,16 @@ fn is_word(c: u8) -> bool {
 }
 
 impl<'t> Parser<'t> {
+    /// One value, and nothing behind it.
+    fn whole(&mut self, out: &mut JsonbBuilder) -> Result<()> {
+        self.advance()?;
+        self.document(out)?;
+        match self.token {
+            Token::End => Ok(()),
+            _ => Err(self.expected("end of input")),
+        }
+    }
+
     /// One value with all that it holds; on a stack of our own, so that depth costs no stack.
     fn document(&mut self, out: &mut JsonbBuilder) -> Result<()> {
         let mut open: Vec<Open> = Vec::new();
@@ -159,6 +191,7 @@ impl<'t> Parser<'t> {
 
     fn scalar(&mut self, out: &mut JsonbBuilder) -> Result<()> {
         match self.token {
+            _ if self.mode != Mode::Build && self.is_scalar() => out.null(),
             Token::String => out.string(&self.string),
             Token::Number => out.number(&Numeric::parse(self.found())?),
             Token::True => out.bool(true),
@@ -167,6 +200,10 @@ impl<'t> Parser<'t> {
             Token::Mark(_) | Token::End => return Err(self.expected("JSON value")),
         }
         self.advance()
+    }
+
+    fn is_scalar(&self) -> bool {
+        !matches!(self.token, Token::Mark(_) | Token::End)
     }
 
     fn found(&self) -> &'t str {
@@ -291,6 +328,9 @@ impl<'t> Parser<'t> {
         const LOW: &str = "Unicode low surrogate must follow a high surrogate.";
         let unit = self.read_hex(at)?;
         let end = at + 4;
+        if self.mode == Mode::Check {
+            return Ok(end);
+        }
         let (code, end) = match unit {
             0 => {
                 return Err(Error::new(

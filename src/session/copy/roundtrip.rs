@@ -80,6 +80,7 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Jsonb => &["null", "{\"a\\n\": [1.0, \"\\\\\"], \"\": {}}", "\"\\t,\\\"\""],
         ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
         ScalarType::Oid => &["0", "4294967295"],
+        ScalarType::Json => &["null", " {\"a\\n\":  [1.0, \"\\\\\"]}", "\"\\t,\\\"\""],
         ScalarType::Array(element) => return array_of(element.scalar(), random),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
             let count = random.random_range(0..5);

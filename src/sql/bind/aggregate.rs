@@ -14,6 +14,7 @@ use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::call::Arguments;
 use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::direction;
@@ -223,7 +224,7 @@ impl Binder<'_, '_> {
         let resolved = functions::resolve_aggregate(name, &types)
             .map_err(|e| e.of_function(name, &types).at(position))?;
         let (func, mut given, mut exprs) = (resolved.func, vec![], vec![]);
-        if func == AggFunc::JsonbAgg && types == [None] {
+        if matches!(func, AggFunc::JsonbAgg | AggFunc::JsonAgg) && types == [None] {
             return Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 "could not determine polymorphic type because input has type unknown",
@@ -235,6 +236,9 @@ impl Binder<'_, '_> {
                 None => self.settle(arg)?,
                 Some(ty) => self.give_type(arg, ColumnType::nullable(ty))?,
             };
+            if args.distinct {
+                comparable::equal([typed.ty.scalar])?;
+            }
             given.push(typed.expr.clone());
             exprs.push(match (cast, ty) {
                 (Some(cast), Some(ty)) => typed.expr.cast(cast, ty, false),
@@ -256,7 +260,9 @@ impl Binder<'_, '_> {
         let mut order = vec![];
         for item in args.order_by {
             let (descending, nulls_first) = direction(item)?;
-            let by = self.typed_expr(&item.expr, cx)?.expr;
+            let by = self.typed_expr(&item.expr, cx)?;
+            comparable::ordered([by.ty.scalar])?;
+            let by = by.expr;
             let same = |other: &Expr| *other == by;
             let arg = match given.iter().position(same).or(exprs.iter().position(same)) {
                 Some(arg) => arg,

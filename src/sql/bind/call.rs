@@ -16,17 +16,14 @@ use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
-const UNSUPPORTED_SETS: [&str; 10] = [
+const UNSUPPORTED_SETS: [&str; 7] = [
     "generate_subscripts",
     "unnest",
     "jsonb_populate_recordset",
     "jsonb_to_recordset",
-    "json_array_elements",
-    "json_each",
     "regexp_matches",
     "pg_get_keywords",
     "jsonb_path_query",
-    "json_object_keys",
 ];
 
 /// What stands between the parentheses of a call.

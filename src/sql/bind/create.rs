@@ -9,6 +9,7 @@ use crate::plan::statement::{
     CreateIndex, CreateTable, Drop, NewColumn, NewSequence, SequenceOptions, Statement,
 };
 use crate::repr::{ColumnType, ScalarType};
+use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::{finished, scope_of};
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -313,6 +314,7 @@ impl Binder<'_, '_> {
             let position = self.expr_position(expr);
             let mut cx = ExprContext::plain(&scope, Clause::Index);
             let typed = self.typed_expr(expr, &mut cx)?;
+            comparable::indexed([typed.ty.scalar]).map_err(|e| e.at(position))?;
             if typed.expr.is_volatile() || typed.expr.reads_clock() {
                 return Err(Error::new(
                     SqlState::INVALID_OBJECT_DEFINITION,
@@ -446,6 +448,7 @@ impl Constraints {
                     format!("column \"{column}\" appears twice in primary key constraint"),
                 ));
             }
+            comparable::indexed([columns[at].ty.scalar])?;
             if columns[at].ty.scalar == ScalarType::Jsonb {
                 return Err(Error::unsupported(
                     "a primary key of type jsonb",

@@ -13,6 +13,7 @@ mod array;
 mod call;
 mod clock;
 mod coerce;
+mod comparable;
 pub mod context;
 mod control;
 mod copy;

@@ -13,6 +13,7 @@ use crate::plan::relation::ColumnOrder;
 use crate::sql::bind::aggregate::{AGGREGATES, Calls, GROUPINGS, WINDOWS};
 use crate::sql::bind::call::unsupported_set;
 use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::grouping::Grouping;
@@ -157,6 +158,7 @@ impl Binder<'_, '_> {
                 parts.distinct = Distinctness::On(on);
             }
         }
+        comparable::equal(parts.group.iter().map(|typed| typed.ty.scalar))?;
         parts.grouped = !items.is_empty()
             || parts.having.is_some()
             || !calls.aggregates.is_empty()
@@ -482,6 +484,13 @@ impl Binder<'_, '_> {
         let arity = exprs.len();
         let plan = self.place(plan, exprs.iter_mut().map(|typed| &mut typed.expr));
         let mut plan = plan.select(exprs);
+        let scalar = |column: usize| plan.types[column].scalar;
+        comparable::ordered(order.iter().map(|(target, ..)| scalar(column(target))))?;
+        match &distinct {
+            Distinctness::No => {}
+            Distinctness::Rows => comparable::equal((0..width).map(scalar))?,
+            Distinctness::On(on) => comparable::equal(on.iter().map(|on| scalar(column(on))))?,
+        }
         let order: Vec<_> = order
             .iter()
             .map(|(target, descending, nulls_first)| ColumnOrder {

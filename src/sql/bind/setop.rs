@@ -14,6 +14,7 @@ use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
 use crate::repr::ColumnType;
 use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::name;
 use crate::sql::bind::order;
@@ -105,6 +106,9 @@ impl Binder<'_, '_> {
             literal: a.literal.clone().filter(|_| keep_literals && a.literal == b.literal),
         });
         let columns: Vec<_> = columns.collect();
+        if op != SetOperator::Union || !every {
+            comparable::equal(types.iter().map(|ty| ty.scalar))?;
+        }
         let left = self.coerced(left, &types)?;
         let right = self.coerced(right, &types)?;
         let plan = combine(self, left, op, every, right)?;
@@ -147,6 +151,7 @@ impl Binder<'_, '_> {
                     .ok_or_else(|| order::no_such_position("ORDER BY", number).at(position))?,
                 None => self.output_named(query, &item.expr)?,
             };
+            comparable::ordered([query.columns[column].ty.scalar])?;
             order.push(ColumnOrder { column, descending, nulls_first });
         }
         if !order.is_empty() {

@@ -45,6 +45,7 @@ pub fn column_type(ty: &DataType) -> Result<ColumnType> {
         DataType::Interval { fields, precision } => interval(fields.as_ref(), *precision),
         DataType::Uuid => plain(Uuid),
         DataType::JSONB => plain(Jsonb),
+        DataType::JSON => plain(Json),
         DataType::Custom(object, modifiers) => {
             let parts: Vec<String> = object
                 .0
@@ -72,11 +73,11 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
         Some(scalar) => scalar,
         None => match name {
             "decimal" => ScalarType::Numeric,
-            "json" | "timetz" | "money" | "inet" | "cidr" | "macaddr" | "bit" | "varbit"
-            | "xml" | "regclass" | "regtype" | "regproc" | "xid" | "cid" | "tid" | "point"
-            | "line" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery"
-            | "int4range" | "int8range" | "numrange" | "tsrange" | "tstzrange" | "daterange"
-            | "oidvector" | "int2vector" | "pg_lsn" | "record" | "void" | "char" => {
+            "timetz" | "money" | "inet" | "cidr" | "macaddr" | "bit" | "varbit" | "xml"
+            | "regclass" | "regtype" | "regproc" | "xid" | "cid" | "tid" | "point" | "line"
+            | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "int4range"
+            | "int8range" | "numrange" | "tsrange" | "tstzrange" | "daterange" | "oidvector"
+            | "int2vector" | "pg_lsn" | "record" | "void" | "char" => {
                 return Err(unsupported(ty));
             }
             _ => return Err(no_such_type(name)),
@@ -122,7 +123,7 @@ fn unsupported(ty: &DataType) -> Error {
     Error::unsupported(
         format!("type {}", ty.to_string().to_ascii_lowercase()),
         "Use one of bool, int2, int4, int8, float4, float8, numeric, text, varchar, char, bytea, \
-         date, time, timestamp, timestamptz, interval, uuid, jsonb, and arrays of these.",
+         date, time, timestamp, timestamptz, interval, uuid, json, jsonb, and arrays of these.",
     )
 }
 

@@ -18,6 +18,7 @@ use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::aggregate::WINDOWS;
 use crate::sql::bind::call::Arguments;
 use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::relation::{Plan, Typed};
@@ -124,6 +125,8 @@ impl Binder<'_, '_> {
         let ty = func.output_type(args.first().map(|value| value.ty));
         let args = args.into_iter().map(|arg| arg.expr).collect();
         let Window { partition, order, frame, .. } = self.over(over, cx)?;
+        comparable::equal(partition.iter().map(|typed| typed.ty.scalar))?;
+        comparable::ordered(order.iter().map(|(typed, ..)| typed.ty.scalar))?;
         let call = WindowCall { func, args, frame };
         let call = WindowUse { partition, order, call, ty };
         let calls = cx.calls.as_mut().ok_or_else(|| Error::internal("a window without calls"))?;
