@@ -203,6 +203,9 @@ impl Binder<'_, '_> {
                 bound.push(self.expr(arg, &mut inner)?);
             }
         }
+        if args.distinct {
+            comparable::equal(bound.iter().filter_map(|arg| arg.scalar(self)))?;
+        }
         let (func, given, mut exprs) = self.resolved_aggregate(name, bound, position)?;
         let mut order = self.order_within(args, &given, &mut exprs, &mut inner)?;
         if func.method() != Method::Collect {
@@ -236,9 +239,6 @@ impl Binder<'_, '_> {
                 None => self.settle(arg)?,
                 Some(ty) => self.give_type(arg, ColumnType::nullable(ty))?,
             };
-            if args.distinct {
-                comparable::equal([typed.ty.scalar])?;
-            }
             given.push(typed.expr.clone());
             exprs.push(match (cast, ty) {
                 (Some(cast), Some(ty)) => typed.expr.cast(cast, ty, false),
