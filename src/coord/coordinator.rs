@@ -24,8 +24,10 @@ use crate::dataflow::worker::Workers;
 use crate::error::{Error, Result, SqlState};
 use crate::repr::{GlobalId, Timestamp};
 
-/// How often progress is made where nothing happens, and history is given up.
-const TICK: Duration = Duration::from_secs(1);
+/// How often those are looked after who wait for what comes and goes by itself.
+const TICK: Duration = Duration::from_millis(100);
+/// After how many ticks all others learn that time goes on, and history is given up.
+const TICKS_WHOLE: u64 = 10;
 /// How many events are taken before their writes are sent.
 const EVENTS_MAX: usize = 256;
 
@@ -81,6 +83,8 @@ pub struct Coordinator {
     pub(super) keep_until: Timestamp,
     /// The default of retention, in nanoseconds.
     pub(super) retain: Timestamp,
+    /// Ticks so far.
+    pub(super) ticks: u64,
 }
 
 impl Coordinator {
@@ -322,7 +326,12 @@ impl Coordinator {
 
     fn tick(&mut self) {
         self.flush();
-        self.make_progress();
+        let is_whole = self.ticks.is_multiple_of(TICKS_WHOLE);
+        self.ticks += 1;
+        self.make_progress(!is_whole);
+        if !is_whole {
+            return;
+        }
         let now = self.clock.read();
         if now < self.keep_until {
             return;

@@ -120,6 +120,7 @@ impl Opening {
             next_number: 0,
             keep_until,
             retain,
+            ticks: 0,
         };
         Ok(Opening {
             coordinator,

@@ -2,7 +2,8 @@
 //!
 //! Each worker sends its part with the time below which it is complete; what is complete on all of
 //! them and has passed the gate goes on, in order of time. Idle subscriptions learn once a second
-//! that time goes on, without anything below them being woken.
+//! that time goes on, without anything below them being woken; those whose rows come and go by
+//! themselves ten times a second.
 
 use std::sync::Arc;
 
@@ -38,7 +39,12 @@ impl Coordinator {
         self.flush();
         let mut plan = request.dataflow;
         let objects: Vec<GlobalId> = plan.imports.iter().map(|i| i.id.index).collect();
-        let as_of = request.as_of.unwrap_or(self.gate.durable());
+        let is_timed = |id: &GlobalId| self.objects.get(*id).is_some_and(|object| object.timed);
+        let timed = plan.reads_clock() || objects.iter().any(is_timed);
+        let as_of = request.as_of.unwrap_or_else(|| match timed {
+            true => self.newest(),
+            false => self.gate.durable(),
+        });
         self.check_past(as_of)?;
         if let Sink::Subscribe { up_to: Some(up_to), .. } = plan.sink
             && up_to < as_of
@@ -64,7 +70,6 @@ impl Coordinator {
         let kind = ReaderKind::Subscription(Box::new(subscription));
         self.add_reader(reader, objects.clone(), Some(id), kind);
         let last_change = objects.iter().map(|o| self.objects.last_change(*o)).max().unwrap_or(0);
-        let timed = plan.reads_clock();
         let through = as_of.max(self.gate.tip());
         self.let_time_pass(objects.iter().map(|id| (*id, through)).collect());
         let object = Object { imports: objects, last_change, timed, ..Object::default() };
@@ -79,6 +84,16 @@ impl Coordinator {
         Ok(ChangeStream { reader, as_of, changes, events: self.events.clone() })
     }
 
+    /// The time of the newest content that may be seen: now, where nothing is under way.
+    fn newest(&mut self) -> Timestamp {
+        if !self.gate.is_idle() {
+            return self.gate.durable();
+        }
+        let now = self.clock.next();
+        self.ask_lease(now);
+        now
+    }
+
     /// Lets timed objects, those given and those below them, become complete through times.
     pub(super) fn let_time_pass(&mut self, objects: Vec<(GlobalId, Timestamp)>) {
         let promises = self.objects.promises_of_time(objects);
@@ -87,13 +102,15 @@ impl Coordinator {
         }
     }
 
-    /// Lets all subscriptions know that time goes on.
-    pub(super) fn make_progress(&mut self) {
+    /// Lets subscriptions know that time goes on: all, or those that change with it.
+    pub(super) fn make_progress(&mut self, timed_only: bool) {
+        let is_timed = |id: &GlobalId| self.objects.get(*id).is_some_and(|object| object.timed);
         let live: Vec<GlobalId> = self
             .readers
             .values()
             .filter(|reader| matches!(reader.kind, ReaderKind::Subscription(_)))
             .filter_map(|reader| reader.dataflow)
+            .filter(|id| !timed_only || is_timed(id))
             .collect();
         if live.is_empty() {
             return;
