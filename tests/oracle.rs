@@ -26,6 +26,8 @@ mod subquery;
 mod support;
 #[path = "oracle/tables.rs"]
 mod tables;
+#[path = "oracle/window.rs"]
+mod window;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -76,15 +76,18 @@ impl Maker<'_> {
 
     /// A query with so many levels of queries inside.
     pub fn query(&mut self, depth: usize) -> Query {
-        match self.rng.random_range(0..14) {
+        match self.rng.random_range(0..18) {
             10..=12 => self.asking(depth.min(1)),
             13 => self.lateral(depth.min(1)),
+            14..=16 if depth > 0 => self.windows(depth - 1),
+            17 if depth > 0 => self.ties(depth - 1),
             0..=2 => self.plain(depth),
             3..=5 => self.grouped(depth),
             6 => self.distinct(depth),
             7 => self.united(depth),
             8 => self.best(depth),
-            _ => self.with(depth),
+            9 => self.with(depth),
+            _ => self.plain(depth),
         }
     }
 

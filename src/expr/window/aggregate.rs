@@ -90,9 +90,11 @@ pub fn aggregate<'a>(
         }
         (Exclusion::NoOthers, _) => followed(frames, &mut arguments),
         // What is left out is not evaluated.
-        _ if arguments.fold().can_retract() && !aggregate.is_fallible() => {
-            excluded(exclusion, frames, &mut arguments)
+        _ if aggregate.is_fallible() => pieced(exclusion, frames, &mut arguments),
+        (_, Method::Extreme { ty, greatest }) => {
+            extremes_of_pieces((ty, greatest), exclusion, frames, &mut arguments)
         }
+        _ if arguments.fold().can_retract() => excluded(exclusion, frames, &mut arguments),
         _ => pieced(exclusion, frames, &mut arguments),
     }
 }
@@ -134,29 +136,35 @@ fn followed<'a>(
     Ok(values)
 }
 
-/// Over frames that leave something out, which a fold gives back for a moment.
+/// Over frames that leave something out, which a fold gives back.
+///
+/// The fold holds a frame without what is left out; the rows of a group of peers often share both.
 fn excluded<'a>(
     exclusion: Exclusion,
     frames: &[Range<usize>],
     arguments: &mut Arguments<'_, '_, 'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
     let mut values = Vec::with_capacity(frames.len());
-    let (mut fold, mut at) = (arguments.fold(), 0..0);
+    let (mut fold, mut held) = (arguments.fold(), (0..0, 0..0));
     for (row, frame) in frames.iter().enumerate() {
-        let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
-        let [before, own, behind] = pieces.clone();
-        let out = before.end..behind.start;
-        if out.len() * 2 > frame.len() {
-            values.push(of_pieces(pieces, arguments)?);
-            continue;
+        let [before, own, behind] = pieces(frame.clone(), exclusion, row, arguments.rows);
+        let wanted = (frame.clone(), before.end..behind.start);
+        if wanted != held {
+            let most = wanted.1.len().max(held.1.len()) * 2 > frame.len();
+            if most {
+                fold = arguments.fold();
+                arguments.take(&mut fold, before, 1)?;
+                arguments.take(&mut fold, behind, 1)?;
+            } else {
+                arguments.take(&mut fold, held.1, 1)?;
+                advance(&mut fold, (&held.0, frame), arguments)?;
+                arguments.take(&mut fold, wanted.1.clone(), -1)?;
+            }
+            held = wanted;
         }
-        advance(&mut fold, (&at, frame), arguments)?;
-        at = frame.clone();
-        arguments.take(&mut fold, out.clone(), -1)?;
         arguments.take(&mut fold, own.clone(), 1)?;
         values.push(fold.finish(arguments.cx)?);
         arguments.take(&mut fold, own, -1)?;
-        arguments.take(&mut fold, out, 1)?;
     }
     Ok(values)
 }
@@ -223,4 +231,47 @@ fn extremes<'a>(
         values.push(queue.front().map_or(Datum::Null, |(_, value)| *value));
     }
     Ok(values)
+}
+
+/// The least or the greatest of each frame that leaves something out: a tree over the rows, whose
+/// nodes know the best of what is below them, answers for any stretch.
+fn extremes_of_pieces<'a>(
+    (ty, greatest): (ScalarType, bool),
+    exclusion: Exclusion,
+    frames: &[Range<usize>],
+    arguments: &mut Arguments<'_, '_, 'a>,
+) -> Result<Vec<Datum<'a>>, EvalError> {
+    let count = frames.len();
+    let better = |a: Datum<'a>, b: Datum<'a>| match b.is_null() {
+        false if is_better(ty, greatest, &b, &a) => b,
+        _ => a,
+    };
+    // The children of `i` are `2 * i` and the next; the rows are the leaves.
+    let mut tree = vec![Datum::Null; 2 * count];
+    for row in 0..count {
+        tree[count + row] = arguments.get(row)?.map_or(Datum::Null, |args| args[0]);
+    }
+    for node in (1..count).rev() {
+        tree[node] = better(tree[2 * node], tree[2 * node + 1]);
+    }
+    let of = |rows: Range<usize>| {
+        let (mut best, mut from, mut to) = (Datum::Null, rows.start + count, rows.end + count);
+        while from < to {
+            if from % 2 == 1 {
+                best = better(best, tree[from]);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                best = better(best, tree[to]);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+        best
+    };
+    let value = |(row, frame): (usize, &Range<usize>)| {
+        let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
+        pieces.into_iter().map(of).fold(Datum::Null, better)
+    };
+    Ok(frames.iter().enumerate().map(value).collect())
 }
