@@ -12,9 +12,11 @@
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
+use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::func::{Eval, EvalContext, FuncDef, OperatorDef, Volatility};
 use crate::expr::functions::registry;
+use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::ScalarType;
 use crate::repr::{ArrayRef, Datum, Element};
 
@@ -91,6 +93,8 @@ pub struct PolyDef {
     pub volatility: Volatility,
     /// The computation.
     pub eval: ElementFn,
+    /// Opens a call, where the function returns rows of one column.
+    pub set: Option<OpenFn>,
 }
 
 impl PolyDef {
@@ -113,7 +117,22 @@ impl PolyDef {
             fallible: true,
             volatility: Volatility::Immutable,
             eval,
+            set: None,
         }
+    }
+
+    /// A strict, immutable function that returns rows of one column.
+    pub const fn set(
+        oid: u32,
+        name: &'static str,
+        args: &'static [Slot],
+        column: Slot,
+        open: OpenFn,
+    ) -> PolyDef {
+        let def = PolyDef::new(oid, name, args, column, |_, _, _| {
+            Err(EvalError::new(SqlState::INTERNAL_ERROR, "rows in the place of a value"))
+        });
+        PolyDef { set: Some(open), ..def }
     }
 
     /// The same, but it never fails.
@@ -148,6 +167,8 @@ impl PolyDef {
     }
 
     fn make(&self, oid: u32, element: Element) -> FuncDef {
+        let column = SetColumn { name: None, ty: self.ret.with(element), nullable: self.nullable };
+        let set = self.set.map(|open| SetDef { columns: vec![column].leak(), open });
         let args: Vec<_> = self.args.iter().map(|slot| slot.with(element)).collect();
         FuncDef {
             oid,
@@ -161,7 +182,7 @@ impl PolyDef {
             fallible: self.fallible,
             volatility: self.volatility,
             eval: Eval::Element(self.eval, element),
-            set: None,
+            set,
         }
     }
 }

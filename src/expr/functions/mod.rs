@@ -10,6 +10,7 @@ pub mod aggregates;
 pub mod array_casts;
 pub mod array_comparison;
 pub mod array_search;
+pub mod array_sets;
 pub mod array_text;
 pub mod arrays;
 pub mod boolean;

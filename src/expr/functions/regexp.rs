@@ -82,7 +82,7 @@ impl<'t> Matches<'t> {
     }
 
     /// The next match with its groups.
-    fn next_groups(&mut self) -> Result<Option<Groups>, EvalError> {
+    pub(super) fn next_groups(&mut self) -> Result<Option<Groups>, EvalError> {
         let Some(from) = self.from else { return Ok(None) };
         let groups = self.regex.groups_at(self.value, from)?;
         self.proceed(groups.as_ref().and_then(|groups| groups[0].as_ref()));

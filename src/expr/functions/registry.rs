@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
-    array_comparison, array_search, array_text, arrays, boolean, bytea, comparison, concatenation,
-    conversion_calls, datetime, datetime_arithmetic, datetime_comparison, datetime_overlaps,
-    degrees, encoding, float, formatting, integer, json, json_build, json_sets, jsonb, jsonb_build,
-    jsonb_paths, jsonb_sets, like, math, numeric, quoting, regexp, regexp_arrays, sequence, series,
-    slices, text, text_sets, uuid,
+    array_comparison, array_search, array_sets, array_text, arrays, boolean, bytea, comparison,
+    concatenation, conversion_calls, datetime, datetime_arithmetic, datetime_comparison,
+    datetime_overlaps, degrees, encoding, float, formatting, integer, json, json_build, json_sets,
+    jsonb, jsonb_build, jsonb_paths, jsonb_sets, like, math, numeric, quoting, regexp,
+    regexp_arrays, sequence, series, slices, text, text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -65,6 +65,7 @@ static POLYMORPHIC: &[&[PolyDef]] = &[
     arrays::FUNCTIONS,
     array_comparison::FUNCTIONS,
     array_search::FUNCTIONS,
+    array_sets::FUNCTIONS,
     array_text::FUNCTIONS,
     concatenation::FUNCTIONS,
     json_build::POLYMORPHIC,

@@ -16,15 +16,8 @@ use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
-const UNSUPPORTED_SETS: [&str; 7] = [
-    "generate_subscripts",
-    "unnest",
-    "jsonb_populate_recordset",
-    "jsonb_to_recordset",
-    "regexp_matches",
-    "pg_get_keywords",
-    "jsonb_path_query",
-];
+const UNSUPPORTED_SETS: [&str; 4] =
+    ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords", "jsonb_path_query"];
 
 /// What stands between the parentheses of a call.
 pub struct Arguments<'a> {
