@@ -19,6 +19,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::direction;
 use crate::sql::bind::relation::Typed;
+use crate::sql::bind::scope::Scope;
 use crate::sql::bind::sets::SetCall;
 use crate::sql::bind::window::WindowUse;
 use crate::sql::bind::window_spec::Window;
@@ -257,6 +258,9 @@ impl Binder<'_, '_> {
         exprs: &mut Vec<Expr>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Vec<ArgOrder>> {
+        if args.order_by.is_empty() && !args.distinct {
+            return Ok(order_of_rows(cx.scope, given, exprs));
+        }
         let mut order = vec![];
         for item in args.order_by {
             let (descending, nulls_first) = direction(item)?;
@@ -416,6 +420,23 @@ fn level_of(aggregate: &Aggregate) -> Option<usize> {
         });
     }
     level.filter(|_| !is_own)
+}
+
+/// The order of an aggregate that says none: that in which its rows come, if it takes anything
+/// from them.
+fn order_of_rows(scope: &Scope, given: &[Expr], exprs: &mut Vec<Expr>) -> Vec<ArgOrder> {
+    if !given.iter().any(|expr| expr.any(&mut |e| matches!(e, Expr::Column(_)))) {
+        return vec![];
+    }
+    let by = scope.order.iter().map(|by| {
+        let column = Expr::Column(by.column);
+        let arg = exprs.iter().position(|other| *other == column).unwrap_or_else(|| {
+            exprs.push(column);
+            exprs.len() - 1
+        });
+        ArgOrder { arg, descending: by.descending, nulls_first: by.nulls_first }
+    });
+    by.collect()
 }
 
 /// The arguments of an ordered-set aggregate that are the same for all rows of a group.

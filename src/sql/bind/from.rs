@@ -16,6 +16,7 @@ use crate::sql::bind::join::{JoinKind, Lateral};
 use crate::sql::bind::name;
 use crate::sql::bind::operator;
 use crate::sql::bind::query::OutputColumn;
+use crate::sql::bind::query::Query;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::bind::table_function::is_call;
@@ -192,7 +193,12 @@ impl Binder<'_, '_> {
             })
             .at(position));
         };
-        let (plan, columns) = self.subquery(subquery)?;
+        let bound = self.query(subquery, false)?;
+        let arity = bound.columns.len();
+        // What is ordered by behind the columns is not there any more.
+        let order = bound.order.iter().copied().take_while(|by| by.column < arity).collect();
+        let Query { plan, columns, .. } = self.cut(bound)?;
+        let plan = plan.project((0..arity).collect());
         let table = Table {
             name: String::new(),
             schema: None,
@@ -202,7 +208,8 @@ impl Binder<'_, '_> {
             primary_key: None,
             is_scalar: false,
         };
-        self.aliased(plan, table, Some(alias))
+        let Source { plan, scope } = self.aliased(plan, table, Some(alias))?;
+        Ok(Source { plan, scope: Scope { order, ..scope } })
     }
 
     /// A table under its alias, with its columns renamed.

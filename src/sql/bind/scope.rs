@@ -5,6 +5,7 @@
 //! `USING` merges two columns into one for the former while `t.x` still finds either.
 
 use crate::error::{Error, Result, SqlState};
+use crate::plan::relation::ColumnOrder;
 use crate::repr::{ColumnType, GlobalId};
 use crate::sql::bind::relation::Typed;
 
@@ -47,6 +48,9 @@ pub struct Scope {
     pub tables: Vec<Table>,
     /// What `*` and unqualified names see, in order.
     pub visible: Vec<Column>,
+    /// The order in which the rows come, where they are those of one subquery that has one: a
+    /// relation has none, but aggregates that depend on an order take this one for theirs.
+    pub order: Vec<ColumnOrder>,
 }
 
 impl Scope {
@@ -55,13 +59,14 @@ impl Scope {
         for column in &mut table.columns {
             column.table = Some(0);
         }
-        Scope { visible: table.columns.clone(), tables: vec![table] }
+        Scope { visible: table.columns.clone(), tables: vec![table], order: vec![] }
     }
 
     /// This scope and that of a relation whose columns come after `offset` others.
     ///
     /// Errors: 42712 where a table's name is there twice.
     pub fn join(mut self, right: Scope, offset: usize) -> Result<Scope> {
+        self.order.clear();
         let base = self.tables.len();
         let moved = |mut column: Column| {
             column.index += offset;
