@@ -26,6 +26,11 @@ impl Emit {
         self.oks.push((key, value));
     }
 
+    /// Emits an error as a row of the error side.
+    pub fn raw_error(&mut self, error: Row) {
+        self.errs.push(error);
+    }
+
     /// Emits an error.
     pub fn err(&mut self, error: &EvalError) {
         self.errs.push(error_row(error));

@@ -16,7 +16,7 @@ use crate::expr::window::call::WindowCall;
 use crate::plan::physical::{
     Arrangement, ArrangementId, Bounds, Dataflow, Node, NodeId, Sink, Source,
 };
-use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
+use crate::plan::relation::{Binding, ColumnOrder, Equivalence, Id, Relation, RoundLimit};
 use crate::plan::visit::grow;
 use crate::repr::key::{KeyMode, decode_key};
 use crate::repr::value::decode_values;
@@ -146,6 +146,7 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::Get { id: Id::Global(id), .. } => Item::new("Get").word("", names(*id)),
         Relation::Get { id: Id::Local(id), .. } => Item::new("Get").word("", format!("l{id}")),
         Relation::Let { id, .. } => Item::new("Let").word("", format!("l{id}")),
+        Relation::LetRec { bindings, limit, .. } => let_rec(bindings, *limit),
         Relation::Project { outputs, .. } => Item::new("Project").list("", columns(outputs)),
         Relation::Map { exprs, .. } => Item::new("Map").list("", exprs),
         Relation::FlatMap { func, args, .. } => flat_map(func, args),
@@ -169,6 +170,15 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::Threshold { .. } => Item::new("Threshold"),
         Relation::Union { .. } => Item::new("Union"),
     }
+}
+
+fn let_rec(bindings: &[Binding], limit: Option<RoundLimit>) -> Item {
+    rounds(Item::new("LetRec").list("", bindings.iter().map(|b| format!("l{}", b.id))), limit)
+}
+
+fn rounds(item: Item, limit: Option<RoundLimit>) -> Item {
+    let Some(RoundLimit { rounds, fails }) = limit else { return item };
+    item.word("rounds", rounds).flag("returns", !fails)
 }
 
 fn flat_map(func: &TableFunc, args: &[Expr]) -> Item {
@@ -350,6 +360,21 @@ impl Shown<'_> {
         })
     }
 
+    /// A loop, with the value of each variable as an input; what it enters comes behind.
+    fn of_loop(&self, nodes: &[Node], values: &[NodeId], limit: Option<RoundLimit>) -> Item {
+        let inner = Dataflow { nodes: nodes.to_vec(), ..self.dataflow.clone() };
+        let (mut readers, seen) = (BTreeMap::new(), BTreeMap::new());
+        for input in nodes.iter().flat_map(inputs).chain(values.iter().copied()) {
+            *readers.entry(input).or_insert(0) += 1;
+        }
+        let mut shown = Shown { dataflow: &inner, names: self.names, readers, seen };
+        let mut item = rounds(Item::new("Loop"), limit);
+        for value in values {
+            item = item.input(shown.node(*value));
+        }
+        item
+    }
+
     fn own(&self, node: &Node) -> Item {
         match node {
             Node::Constant { rows } => constant(rows, None),
@@ -374,6 +399,10 @@ impl Shown<'_> {
                 top_k(group_key, order, *limit, *offset).flag("ties", *ties).flag("rank", *rank)
             }
             Node::Window { partition, order, calls, .. } => window(partition, order, calls),
+            Node::Loop { nodes, values, limit, .. } => self.of_loop(nodes, values, *limit),
+            Node::Leave { variable, .. } => Item::new("Leave").word("", format!("v{variable}")),
+            Node::Entered { input } => Item::new("Enter").word("", format!("e{input}")),
+            Node::Variable { variable } => Item::new("Get").word("", format!("v{variable}")),
             Node::Negate { .. } => Item::new("Negate"),
             Node::Threshold { .. } => Item::new("Threshold"),
             Node::Union { .. } => Item::new("Union"),
@@ -395,7 +424,12 @@ fn arranged(item: Item, layout: &Arrangement) -> Item {
 /// The nodes that a node reads, in order.
 pub fn inputs(node: &Node) -> Vec<NodeId> {
     match node {
-        Node::Constant { .. } | Node::Import { .. } => Vec::new(),
+        Node::Constant { .. }
+        | Node::Import { .. }
+        | Node::Entered { .. }
+        | Node::Variable { .. } => Vec::new(),
+        Node::Leave { of, .. } => vec![*of],
+        Node::Loop { inputs, .. } => inputs.clone(),
         Node::Mfp { input, .. }
         | Node::Temporal { input, .. }
         | Node::FlatMap { input, .. }

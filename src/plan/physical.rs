@@ -14,7 +14,7 @@ use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
 use crate::expr::window::call::WindowCall;
-use crate::plan::relation::ColumnOrder;
+use crate::plan::relation::{ColumnOrder, RoundLimit};
 use crate::repr::key::KeyMode;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, ScalarType, Timestamp};
@@ -257,6 +257,35 @@ pub enum Node {
         input: NodeId,
         /// Its column types.
         types: Vec<ScalarType>,
+    },
+    /// Variables that begin empty, and are round by round what `nodes` make of them as they were,
+    /// until none changes.
+    Loop {
+        /// Collections that are the same in each round; [`Node::Entered`] counts here.
+        inputs: Vec<NodeId>,
+        /// Nodes in dependency order, numbered by themselves: no constants, imports or loops.
+        nodes: Vec<Node>,
+        /// The node that each variable is made of.
+        values: Vec<NodeId>,
+        /// After how many rounds it ends in any case.
+        limit: Option<RoundLimit>,
+    },
+    /// Inside a loop: one of its inputs.
+    Entered {
+        /// Which.
+        input: usize,
+    },
+    /// Inside a loop: one of its variables, as it was a round before.
+    Variable {
+        /// Which.
+        variable: usize,
+    },
+    /// What a variable of a loop has become.
+    Leave {
+        /// The loop.
+        of: NodeId,
+        /// The variable.
+        variable: usize,
     },
     /// All rows of all inputs.
     Union {

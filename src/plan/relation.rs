@@ -68,6 +68,16 @@ pub enum Relation {
         /// Where it does.
         body: Box<Relation>,
     },
+    /// `body`, in which the bindings stand for what they become: each begins empty and is, round by
+    /// round, what its value makes of all of them as they were, until none changes any more.
+    LetRec {
+        /// The bindings, which their values may read.
+        bindings: Vec<Binding>,
+        /// After how many rounds it ends in any case; none: never.
+        limit: Option<RoundLimit>,
+        /// Where they are read.
+        body: Box<Relation>,
+    },
     /// The given columns, in that order.
     Project {
         /// The input.
@@ -162,6 +172,26 @@ pub enum Relation {
         /// The inputs.
         inputs: Vec<Relation>,
     },
+}
+
+/// A binding of a `LetRec`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Binding {
+    /// The name, unique within the plan.
+    pub id: u64,
+    /// What it is made of.
+    pub value: Relation,
+    /// Its columns.
+    pub columns: Vec<ColumnType>,
+}
+
+/// After how many rounds a recursion ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RoundLimit {
+    /// So many times the values are made.
+    pub rounds: u64,
+    /// Whether it is an error that something would still change.
+    pub fails: bool,
 }
 
 /// Expressions that must be equal for a joined row.

@@ -56,7 +56,7 @@ impl Relation {
     pub fn arity(&self) -> usize {
         grow(|| match self {
             Relation::Constant { ty, .. } | Relation::Get { ty, .. } => ty.arity(),
-            Relation::Let { body, .. } => body.arity(),
+            Relation::Let { body, .. } | Relation::LetRec { body, .. } => body.arity(),
             Relation::Project { outputs, .. } => outputs.len(),
             Relation::Map { input, exprs } => input.arity() + exprs.len(),
             Relation::FlatMap { input, func, .. } => input.arity() + func.arity(),
@@ -75,7 +75,7 @@ impl Relation {
     pub fn typ(&self) -> RelationType {
         grow(|| match self {
             Relation::Constant { ty, .. } | Relation::Get { ty, .. } => ty.clone(),
-            Relation::Let { body, .. } => body.typ(),
+            Relation::Let { body, .. } | Relation::LetRec { body, .. } => body.typ(),
             Relation::Project { input, outputs } => project(input.typ(), outputs),
             Relation::Map { input, exprs } => {
                 let mut ty = input.typ();

@@ -21,11 +21,15 @@ pub fn grow<R>(step: impl FnOnce() -> R) -> R {
 }
 
 impl Relation {
-    /// The direct inputs, in order; of a `Let` the value and then the body.
+    /// The direct inputs, in order; of a `Let` the values and then the body.
     pub fn children(&self) -> Vec<&Relation> {
         match self {
             Relation::Constant { .. } | Relation::Get { .. } => Vec::new(),
             Relation::Let { value, body, .. } => vec![value, body],
+            Relation::LetRec { bindings, body, .. } => {
+                let values = bindings.iter().map(|binding| &binding.value);
+                values.chain([&**body]).collect()
+            }
             Relation::Project { input, .. }
             | Relation::Map { input, .. }
             | Relation::FlatMap { input, .. }
@@ -44,6 +48,10 @@ impl Relation {
         match self {
             Relation::Constant { .. } | Relation::Get { .. } => Vec::new(),
             Relation::Let { value, body, .. } => vec![value, body],
+            Relation::LetRec { bindings, body, .. } => {
+                let values = bindings.iter_mut().map(|binding| &mut binding.value);
+                values.chain([&mut **body]).collect()
+            }
             Relation::Project { input, .. }
             | Relation::Map { input, .. }
             | Relation::FlatMap { input, .. }
@@ -150,24 +158,51 @@ impl Relation {
     /// Gives the bindings other names, and what reads them.
     pub fn rename_locals(&mut self, names: &BTreeMap<u64, u64>) {
         self.visit_mut_pre(&mut |node| {
-            if let Relation::Let { id, .. } | Relation::Get { id: Id::Local(id), .. } = node
-                && let Some(name) = names.get(id)
-            {
-                *id = *name;
+            for id in node.own_locals_mut() {
+                if let Some(name) = names.get(id) {
+                    *id = *name;
+                }
             }
         });
     }
 
-    /// The least number above all that `Let`s of this tree use as names.
+    /// The least number above all that bindings of this tree use as names.
     pub fn next_local(&self) -> u64 {
         let mut next = 0;
-        self.visit(&mut |node| match node {
-            Relation::Let { id, .. } | Relation::Get { id: Id::Local(id), .. } => {
+        self.visit(&mut |node| {
+            if let Relation::Get { id: Id::Local(id), .. } = node {
                 next = next.max(id + 1);
             }
-            _ => {}
+            next = node.own_bindings().into_iter().fold(next, |next, id| next.max(id + 1));
         });
         next
+    }
+
+    /// The names that this node binds.
+    pub fn own_bindings(&self) -> Vec<u64> {
+        match self {
+            Relation::Let { id, .. } => vec![*id],
+            Relation::LetRec { bindings, .. } => bindings.iter().map(|b| b.id).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The names that this node binds or reads, to be changed.
+    fn own_locals_mut(&mut self) -> Vec<&mut u64> {
+        match self {
+            Relation::Let { id, .. } | Relation::Get { id: Id::Local(id), .. } => vec![id],
+            Relation::LetRec { bindings, .. } => bindings.iter_mut().map(|b| &mut b.id).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether one of these bindings is read.
+    pub fn reads_local(&self, ids: &BTreeSet<u64>) -> bool {
+        let mut found = false;
+        self.visit(&mut |node| {
+            found |= matches!(node, Relation::Get { id: Id::Local(id), .. } if ids.contains(id));
+        });
+        found
     }
 
     /// Frees the tree without recursion.

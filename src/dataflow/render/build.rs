@@ -16,6 +16,7 @@ use timely::worker::Worker;
 
 use super::constant::{constant_error, constant_rows};
 use super::flat_map::{Expansion, flat_map};
+use super::iterate::{Loop, iterate};
 use super::mfp::{join_logic, row_logic};
 use super::partition::Windowed;
 use super::reader::RowReader;
@@ -86,6 +87,8 @@ pub(super) enum Data<'s, 'p> {
     Rows(RowsByKey<'s>, Option<NodeId>),
     /// Arranged.
     Arranged(RowArranged<'s>, &'p Arrangement),
+    /// What the variables of a loop become.
+    Looped(Vec<RowsByKey<'s>>),
 }
 
 /// The state of the walk.
@@ -162,16 +165,7 @@ impl<'s, 'p> Walk<'s, 'p> {
             Node::Temporal { input, types, predicates } => {
                 self.timed(id, *input, types, predicates)
             }
-            Node::FlatMap { input, types, func, args } => {
-                let (shaper, fallible) = self.out(id);
-                let fallible = fallible || func.is_fallible() || args.iter().any(Expr::is_fallible);
-                let expansion = Expansion::new(func, args, types, &self.plan.settings, shaper);
-                let (rows, mut errors) = self.whole(*input);
-                let (rows, errs) =
-                    flat_map(rows, &name("FlatMap"), expansion, self.pressure.clone(), fallible);
-                self.note(errs, &mut errors);
-                (Data::Rows(rows, self.shaped_for[id]), errors)
-            }
+            Node::FlatMap { input, .. } => self.flat_map(id, *input),
             Node::Arrange { input, layout } => {
                 let (rows, errors) = self.shaped(*input, id);
                 (Data::Arranged(arrange_rows(rows, &name("Arrange")), layout), errors)
@@ -190,14 +184,18 @@ impl<'s, 'p> Walk<'s, 'p> {
                 let (rows, errors) = self.passed_on(*input, id);
                 (Data::Rows(rows.negate(), self.shaped_for[id]), errors)
             }
-            Node::Threshold { input, types } => {
-                let (rows, mut errors) = self.shaped(*input, id);
-                let (sink, fallible) = self.sink(id);
-                let arranged = arrange_rows(rows, &name("Arrange for Threshold"));
-                let logic = positive_rows(types, sink);
-                let (rows, errs) = window(arranged, &name("Threshold"), None, logic, fallible);
-                self.note(errs, &mut errors);
-                (Data::Rows(rows, self.shaped_for[id]), errors)
+            Node::Threshold { input, types } => self.threshold(id, *input, types),
+            Node::Loop { inputs, nodes, values, limit } => {
+                self.looped(id, inputs, &Loop { nodes, values, limit: *limit })
+            }
+            Node::Leave { of, variable } => {
+                let Data::Looped(values) = &self.done[*of].data else {
+                    unreachable!("only loops are left");
+                };
+                (Data::Rows(values[*variable].clone(), None), self.done[*of].errors.clone())
+            }
+            Node::Entered { .. } | Node::Variable { .. } => {
+                unreachable!("these are inside loops")
             }
             Node::Union { inputs } => {
                 let (mut streams, mut errors) = (Vec::new(), BTreeSet::new());
@@ -252,6 +250,52 @@ impl<'s, 'p> Walk<'s, 'p> {
         let (rows, errs) = timed_filter(rows, &format!("Temporal {id}"), filter, fallible);
         self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    fn flat_map(&mut self, id: NodeId, input: NodeId) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let Node::FlatMap { types, func, args, .. } = &self.plan.nodes[id] else {
+            unreachable!("asked for a function");
+        };
+        let (shaper, fallible) = self.out(id);
+        let fallible = fallible || func.is_fallible() || args.iter().any(Expr::is_fallible);
+        let expansion = Expansion::new(func, args, types, &self.plan.settings, shaper);
+        let (rows, mut errors) = self.whole(input);
+        let (name, pressure) = (format!("FlatMap {id}"), self.pressure.clone());
+        let (rows, errs) = flat_map(rows, &name, expansion, pressure, fallible);
+        self.note(errs, &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    fn threshold(
+        &mut self,
+        id: NodeId,
+        input: NodeId,
+        types: &[ScalarType],
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (rows, mut errors) = self.shaped(input, id);
+        let (sink, fallible) = self.sink(id);
+        let arranged = arrange_rows(rows, &format!("Arrange for Threshold {id}"));
+        let logic = positive_rows(types, sink);
+        let (rows, errs) = window(arranged, &format!("Threshold {id}"), None, logic, fallible);
+        self.note(errs, &mut errors);
+        (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    fn looped(
+        &mut self,
+        id: NodeId,
+        inputs: &[NodeId],
+        plan: &Loop<'_>,
+    ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
+        let (mut entered, mut errors) = (Vec::new(), BTreeSet::new());
+        for input in inputs {
+            let (rows, of_input) = self.whole(*input);
+            entered.push(rows);
+            errors.extend(of_input);
+        }
+        let (values, errs) = iterate(self, id, entered, plan);
+        errs.into_iter().for_each(|errs| self.note(Some(errs), &mut errors));
+        (Data::Looped(values), errors)
     }
 
     fn constant(
@@ -314,6 +358,7 @@ impl<'s, 'p> Walk<'s, 'p> {
     ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
         let (rows, errs) = match self.done[input].data.clone() {
             Data::Rows(rows, _) => transform(rows, name, logic(RowReader::whole(types)), fallible),
+            Data::Looped(_) => unreachable!("a loop is left before it is read"),
             Data::Arranged(arranged, layout) => {
                 let logic = logic(RowReader::arranged(layout));
                 scan(arranged, name, self.plan.as_of, logic, fallible)
@@ -359,7 +404,9 @@ impl<'s, 'p> Walk<'s, 'p> {
         let (data, errors) = self.each_row(input, types, logic, fallible, usize::MAX, &name);
         match data {
             Data::Rows(rows, _) => (rows, errors),
-            Data::Arranged(..) => unreachable!("rows that were read are under way"),
+            Data::Arranged(..) | Data::Looped(_) => {
+                unreachable!("rows that were read are under way")
+            }
         }
     }
 
@@ -368,6 +415,7 @@ impl<'s, 'p> Walk<'s, 'p> {
         let Rendered { data, errors } = &self.done[input];
         match data.clone() {
             Data::Rows(rows, _) => (rows, errors.clone()),
+            Data::Looped(_) => unreachable!("a loop is left before it is read"),
             Data::Arranged(arranged, layout) => {
                 let settings = self.plan.settings.clone();
                 let logic = reshape(RowReader::arranged(layout), settings, whole_rows());
@@ -497,7 +545,11 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
     let want = |input: NodeId, consumer: NodeId, shapes: &mut Vec<Option<NodeId>>| {
         let able = !matches!(
             plan.nodes[input],
-            Node::Constant { .. } | Node::Import { .. } | Node::Arrange { .. }
+            Node::Constant { .. }
+                | Node::Import { .. }
+                | Node::Arrange { .. }
+                | Node::Loop { .. }
+                | Node::Leave { .. }
         );
         if able && uses[input] == 1 {
             shapes[input] = Some(consumer);
@@ -527,6 +579,10 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
             | Node::Mfp { .. }
             | Node::Temporal { .. }
             | Node::FlatMap { .. }
+            | Node::Loop { .. }
+            | Node::Leave { .. }
+            | Node::Entered { .. }
+            | Node::Variable { .. }
             | Node::Join { .. } => {}
         }
     }
@@ -536,7 +592,12 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
 /// The nodes that a node reads.
 fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
     let (one, two, many): (Option<NodeId>, Option<NodeId>, &[NodeId]) = match node {
-        Node::Constant { .. } | Node::Import { .. } => (None, None, &[]),
+        Node::Constant { .. }
+        | Node::Import { .. }
+        | Node::Entered { .. }
+        | Node::Variable { .. } => (None, None, &[]),
+        Node::Leave { of, .. } => (Some(*of), None, &[]),
+        Node::Loop { inputs, .. } => (None, None, inputs),
         Node::Mfp { input, .. }
         | Node::Temporal { input, .. }
         | Node::FlatMap { input, .. }

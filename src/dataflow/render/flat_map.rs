@@ -11,13 +11,13 @@ use bumpalo::Bump;
 use differential_dataflow::AsCollection;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::operate::FrontierInterest;
 
 use super::rows::{Shaper, evaluate_all};
-use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey};
+use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey, Time};
 use crate::dataflow::emit::Emit;
 use crate::dataflow::pressure::Pressure;
 use crate::expr::func::EvalContext;
@@ -26,7 +26,7 @@ use crate::expr::table::{TableFunc, TableRows};
 use crate::repr::scratch::DatumVec;
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::decode_values;
-use crate::repr::{Diff, Row, ScalarType, Timestamp};
+use crate::repr::{Diff, Row, ScalarType};
 
 /// How many rows are made in one activation.
 const FUEL: usize = 1 << 14;
@@ -110,24 +110,24 @@ impl Expansion {
 }
 
 /// Updates that came together, of which the first may be half done.
-struct Waiting {
-    capability: Capability<Timestamp>,
-    err_capability: Option<Capability<Timestamp>>,
-    updates: std::vec::IntoIter<RowUpdate>,
-    open: Option<(Row, Timestamp, Diff, TableRows)>,
+struct Waiting<T: Time> {
+    held: CapabilitySet<T>,
+    errs_held: Option<CapabilitySet<T>>,
+    updates: std::vec::IntoIter<RowUpdate<T>>,
+    open: Option<(Row, T, Diff, TableRows)>,
 }
 
 /// An expansion at work, and what it has made.
-struct Worker {
+struct Worker<T> {
     expansion: Expansion,
     emit: Emit,
-    oks: Vec<RowUpdate>,
-    errs: Vec<(Row, Timestamp, Diff)>,
+    oks: Vec<RowUpdate<T>>,
+    errs: Vec<(Row, T, Diff)>,
 }
 
-impl Worker {
+impl<T: Time> Worker<T> {
     /// Goes on until there is something to send or the fuel is spent; says whether all is done.
-    fn fill(&mut self, waiting: &mut Waiting, fuel: &mut usize) -> bool {
+    fn fill(&mut self, waiting: &mut Waiting<T>, fuel: &mut usize) -> bool {
         self.oks.clear();
         self.errs.clear();
         while *fuel > 0 && self.oks.len() < CHUNK {
@@ -135,16 +135,17 @@ impl Worker {
                 let Some(((_, row), time, diff)) = waiting.updates.next() else { return true };
                 *fuel -= 1;
                 let opened = self.expansion.open(&row, &mut self.emit);
+                let errors = self.emit.errs.drain(..);
+                self.errs.extend(errors.map(|error| (error, time.clone(), diff)));
                 waiting.open = opened.map(|rows| (row, time, diff, rows));
-                self.errs.extend(self.emit.errs.drain(..).map(|error| (error, time, diff)));
                 continue;
             };
             // Rows that the shaper leaves out are work, too.
             let count = CHUNK.min(*fuel);
             let (done, made) = self.expansion.go_on(row, rows, count, &mut self.emit);
             *fuel -= made;
-            self.oks.extend(self.emit.oks.drain(..).map(|made| (made, *time, *diff)));
-            self.errs.extend(self.emit.errs.drain(..).map(|error| (error, *time, *diff)));
+            self.oks.extend(self.emit.oks.drain(..).map(|made| (made, time.clone(), *diff)));
+            self.errs.extend(self.emit.errs.drain(..).map(|error| (error, time.clone(), *diff)));
             if done {
                 waiting.open = None;
             }
@@ -155,13 +156,13 @@ impl Worker {
 
 /// Expands each row of a collection of whole rows; returns rows and, where that is `fallible`,
 /// errors.
-pub fn flat_map<'s>(
-    rows: RowsByKey<'s>,
+pub fn flat_map<'s, T: Time>(
+    rows: RowsByKey<'s, T>,
     name: &str,
     expansion: Expansion,
     pressure: Pressure,
     fallible: bool,
-) -> (RowsByKey<'s>, Option<Rows<'s>>) {
+) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let scope = rows.inner.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
     let activator = scope.activator_for(builder.operator_info().address);
@@ -172,15 +173,14 @@ pub fn flat_map<'s>(
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
     let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
-        let mut todo: VecDeque<Waiting> = VecDeque::new();
+        let mut todo: VecDeque<Waiting<T>> = VecDeque::new();
         let (emit, oks, errs) = (Emit::default(), Vec::new(), Vec::new());
         let mut worker = Worker { expansion, emit, oks, errs };
         move |_frontiers| {
             input.for_each(|capability, updates| {
-                let Some(time) = capability.least().copied() else { return };
                 todo.push_back(Waiting {
-                    capability: capability.delayed(&time, 0),
-                    err_capability: fallible.then(|| capability.delayed(&time, 1)),
+                    held: capability.retain_stamp(0),
+                    errs_held: fallible.then(|| capability.retain_stamp(1)),
                     updates: std::mem::take(updates).into_iter(),
                     open: None,
                 });
@@ -194,12 +194,12 @@ pub fn flat_map<'s>(
             while let Some(waiting) = todo.front_mut() {
                 let done = worker.fill(waiting, &mut fuel);
                 if !worker.oks.is_empty() {
-                    ok_output.session(&waiting.capability).give_container(&mut worker.oks);
+                    ok_output.session(&waiting.held).give_container(&mut worker.oks);
                 }
-                if let (Some(output), Some(capability)) = (&mut err_output, &waiting.err_capability)
+                if let (Some(output), Some(held)) = (&mut err_output, &waiting.errs_held)
                     && !worker.errs.is_empty()
                 {
-                    output.session(capability).give_container(&mut worker.errs);
+                    output.session(held).give_container(&mut worker.errs);
                 }
                 if done {
                     todo.pop_front();

@@ -96,6 +96,14 @@ impl Answer {
         self.errs.extend(self.emit.errs.drain(..).map(|error| (error, count)));
     }
 
+    /// Takes rows and errors out.
+    pub fn take(
+        &mut self,
+    ) -> (impl Iterator<Item = ((Row, Row), Diff)> + '_, impl Iterator<Item = (Row, Diff)> + '_)
+    {
+        (self.oks.drain(..), self.errs.drain(..))
+    }
+
     /// Forgets all.
     #[inline]
     pub fn clear(&mut self) {

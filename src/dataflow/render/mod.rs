@@ -17,6 +17,7 @@ pub mod constant;
 pub mod extreme;
 pub mod flat_map;
 pub mod group;
+pub mod iterate;
 pub mod mfp;
 pub mod order;
 pub mod partition;

@@ -35,6 +35,7 @@ use crate::expr::scalar::Expr;
 use crate::plan::physical::NodeId;
 use crate::repr::key::{KeyMode, decode_key, encode_key};
 use crate::repr::scratch::DatumVec;
+use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, encode_values};
 use crate::repr::{ColumnType, Datum, Row, ScalarType};
 
@@ -213,6 +214,21 @@ impl Reduction {
         let (rows, errs) = window(rows, &format!("Collate {id}"), None, logic, out_fallible);
         walk.note(errs, errors);
         rows
+    }
+
+    /// The logic of the only part, over all rows of a group.
+    ///
+    /// # Panics
+    /// Where there are several parts, or sums: plans have none of these inside loops.
+    pub fn whole_logic(&self, settings: &FormatSettings, sink: RowSink) -> GroupLogic {
+        let key = self.identity.then(|| self.key_types.clone());
+        let finish = Finish::Whole { sink, key };
+        match self.parts()[..] {
+            [Part::Key] => self.key_logic(finish),
+            [Part::Extreme(at)] => extreme_logic(self.extremes[at].clone(), finish),
+            [Part::Collected(at)] => self.collected[at].clone().logic(settings.clone(), finish),
+            _ => unreachable!("a loop has one part, which is no sum"),
+        }
     }
 
     /// Renders one part.

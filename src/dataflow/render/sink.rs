@@ -117,9 +117,25 @@ fn options(plan: &Dataflow) -> Option<SubscribeOptions> {
 fn only_adds(nodes: &[Node]) -> bool {
     nodes.iter().all(|node| match node {
         Node::Constant { rows } => rows.iter().flatten().all(|(_, count)| *count > 0),
-        Node::Mfp { .. } | Node::FlatMap { .. } | Node::Union { .. } => true,
+        Node::Mfp { .. } | Node::FlatMap { .. } | Node::Union { .. } | Node::Leave { .. } => true,
+        Node::Loop { nodes, .. } => nodes.iter().all(only_adds_inside),
         _ => false,
     })
+}
+
+/// The same of a node in a loop, whose rounds only add then.
+fn only_adds_inside(node: &Node) -> bool {
+    match node {
+        Node::Reduce { aggregates, .. } => aggregates.is_empty(),
+        Node::Entered { .. }
+        | Node::Variable { .. }
+        | Node::Mfp { .. }
+        | Node::FlatMap { .. }
+        | Node::Arrange { .. }
+        | Node::Join { .. }
+        | Node::Union { .. } => true,
+        _ => false,
+    }
 }
 
 fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Notify) -> BuiltSink {

@@ -10,20 +10,20 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::operate::FrontierInterest;
 
-use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey};
+use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey, Time};
 use crate::dataflow::emit::{Emit, RowLogic};
-use crate::repr::{Diff, Row, Timestamp};
+use crate::repr::{Diff, Row};
 
 /// How many updates are sent at once.
 const CHUNK: usize = 1 << 10;
 
 /// Applies `logic` to every row; returns rows and, where it is `fallible`, errors.
-pub fn transform<'s>(
-    rows: RowsByKey<'s>,
+pub fn transform<'s, T: Time>(
+    rows: RowsByKey<'s, T>,
     name: &str,
     mut logic: RowLogic,
     fallible: bool,
-) -> (RowsByKey<'s>, Option<Rows<'s>>) {
+) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let mut builder = OperatorBuilder::new(name.to_owned(), rows.inner.scope());
     let mut input = builder.new_input(rows.inner, Pipeline);
     builder.set_notify_for(0, FrontierInterest::Never);
@@ -33,8 +33,8 @@ pub fn transform<'s>(
     let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
     builder.build(move |_capabilities| {
         let mut emit = Emit::default();
-        let mut oks: Vec<RowUpdate> = Vec::new();
-        let mut errs: Vec<(Row, Timestamp, Diff)> = Vec::new();
+        let mut oks: Vec<RowUpdate<T>> = Vec::new();
+        let mut errs: Vec<(Row, T, Diff)> = Vec::new();
         move |_frontiers| {
             let mut ok_output = ok_output.activate();
             let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
@@ -42,8 +42,8 @@ pub fn transform<'s>(
                 let mut session = ok_output.session(&capability);
                 for ((key, value), time, diff) in updates.drain(..) {
                     logic(key.bytes(), value.bytes(), &mut emit);
-                    oks.extend(emit.oks.drain(..).map(|row| (row, time, diff)));
-                    errs.extend(emit.errs.drain(..).map(|error| (error, time, diff)));
+                    oks.extend(emit.oks.drain(..).map(|row| (row, time.clone(), diff)));
+                    errs.extend(emit.errs.drain(..).map(|error| (error, time.clone(), diff)));
                     if oks.len() >= CHUNK {
                         session.give_container(&mut oks);
                         oks.clear();

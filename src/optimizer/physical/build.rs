@@ -12,6 +12,7 @@ use crate::expr::scalar::{Expr, Literal};
 use crate::expr::temporal::Temporal;
 use crate::optimizer::physical::keys::{Access, access};
 use crate::optimizer::physical::layout::arrangement;
+use crate::optimizer::physical::looped::Around;
 use crate::optimizer::physical::lower::{Available, not_arranged};
 use crate::plan::physical::{Arrangement, ArrangementId, Import, Node, NodeId};
 use crate::plan::relation::{Id, Relation};
@@ -66,13 +67,16 @@ pub struct Builder<'a> {
     /// Operators so far.
     pub nodes: Vec<Node>,
     /// The nodes of bindings.
-    locals: HashMap<u64, NodeId>,
+    pub(super) locals: HashMap<u64, NodeId>,
+    /// What is around the loop that is being built, where one is.
+    pub(super) around: Option<Around>,
 }
 
 impl<'a> Builder<'a> {
     /// Nothing yet.
     pub fn new(available: Available<'a>) -> Builder<'a> {
-        Builder { available, imports: Vec::new(), nodes: Vec::new(), locals: HashMap::new() }
+        let (imports, nodes, locals) = (Vec::new(), Vec::new(), HashMap::new());
+        Builder { available, imports, nodes, locals, around: None }
     }
 
     /// Builds the relation, as the last node.
@@ -120,6 +124,9 @@ impl<'a> Builder<'a> {
     /// Rows in value encoding, not arranged.
     pub(super) fn collection(&mut self, relation: &Relation) -> Result<NodeId> {
         grow(|| {
+            if self.is_outside(relation) {
+                return self.entered(relation);
+            }
             let (base, mfp) = peel(relation);
             match base {
                 Relation::Get { id: Id::Global(id), .. } => self.read(*id, mfp),
@@ -208,6 +215,7 @@ impl<'a> Builder<'a> {
         // Whether it can be evaluated is found out now, because workers cannot say so.
         Temporal::new(timed.clone(), &types, &FormatSettings::default())?;
         let input = self.collection(&input.clone().filter(plain))?;
+        self.check_timed()?;
         Ok(self.add(Node::Temporal { input, types, predicates: timed }))
     }
 
@@ -221,8 +229,7 @@ impl<'a> Builder<'a> {
                 });
             }
             Relation::Let { id, value, body } => {
-                let value = self.collection(value)?;
-                self.locals.insert(*id, value);
+                self.bind(*id, value)?;
                 return self.collection(body);
             }
             Relation::FlatMap { input, func, args } => Node::FlatMap {
@@ -231,7 +238,12 @@ impl<'a> Builder<'a> {
                 func: func.clone(),
                 args: args.clone(),
             },
+            Relation::LetRec { bindings, limit, body } => {
+                self.let_rec(bindings, *limit)?;
+                return self.collection(body);
+            }
             Relation::Reduce { input, group_key, aggregates } => {
+                self.check_reduce(group_key, aggregates, input)?;
                 let columns = input.typ().columns;
                 Node::Reduce {
                     input: self.collection(input)?,

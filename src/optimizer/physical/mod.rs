@@ -10,6 +10,7 @@ pub mod join;
 pub mod join_order;
 pub mod keys;
 pub mod layout;
+pub mod looped;
 pub mod lower;
 
 pub use layout::{index_layout, table_layout, view_layout};

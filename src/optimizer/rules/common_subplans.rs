@@ -70,7 +70,10 @@ fn is_worth_sharing(relation: &Relation) -> bool {
         | Relation::Filter { input, .. }
         | Relation::Negate { input } => is_worth_sharing(input),
         Relation::Union { inputs } => inputs.iter().any(is_worth_sharing),
-        Relation::Constant { .. } | Relation::Get { .. } | Relation::Let { .. } => false,
+        Relation::Constant { .. }
+        | Relation::Get { .. }
+        | Relation::Let { .. }
+        | Relation::LetRec { .. } => false,
     }
 }
 
@@ -78,7 +81,8 @@ fn is_worth_sharing(relation: &Relation) -> bool {
 fn is_closed(relation: &Relation) -> bool {
     let mut closed = true;
     relation.visit(&mut |node| {
-        closed &= !matches!(node, Relation::Get { id: Id::Local(_), .. } | Relation::Let { .. });
+        closed &= node.own_bindings().is_empty();
+        closed &= !matches!(node, Relation::Get { id: Id::Local(_), .. });
         closed &= !node.own_exprs().into_iter().any(|e| e.is_volatile());
         closed &= !matches!(node, Relation::FlatMap { func, .. } if func.is_volatile());
     });

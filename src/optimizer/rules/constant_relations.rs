@@ -83,7 +83,10 @@ fn step(node: &mut Relation, config: &OptimizerConfig) -> bool {
                 .any(|class| !class.null_safe && class.exprs.iter().any(Expr::is_null_literal));
             (never || inputs.iter().any(is_empty)) && empty(node)
         }
-        Relation::Constant { .. } | Relation::Get { .. } | Relation::Let { .. } => false,
+        Relation::Constant { .. }
+        | Relation::Get { .. }
+        | Relation::Let { .. }
+        | Relation::LetRec { .. } => false,
     }
 }
 

@@ -36,6 +36,12 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
             locals.insert(*id, known);
             walk(body, locals, changed)
         }
+        Relation::LetRec { bindings, body, .. } => {
+            for binding in bindings {
+                walk(&mut binding.value, locals, changed);
+            }
+            walk(body, locals, changed)
+        }
         Relation::Project { input, outputs } => project(&walk(input, locals, changed), outputs),
         Relation::Map { input, exprs } => {
             let known = walk(input, locals, changed);
@@ -48,8 +54,7 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
         }
         Relation::Filter { input, predicates } => {
             let known = walk(input, locals, changed);
-            let types = input.typ().columns;
-            filter(predicates, known, &types, changed)
+            filter(predicates, known, &input.typ().columns, changed)
         }
         Relation::Join { .. } => {
             let (known, filtered) = join(node, locals, changed);
@@ -66,11 +71,7 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
                     replace(expr, &known, changed);
                 }
             }
-            let literal = |(i, e): (usize, &Expr)| match e {
-                Expr::Literal(literal) => Some((i, literal.clone())),
-                _ => None,
-            };
-            group_key.iter().enumerate().filter_map(literal).collect()
+            literals(group_key)
         }
         Relation::TopK { input, group_key, order, .. } => {
             let known = walk(input, locals, changed);
@@ -93,6 +94,15 @@ fn walk(node: &mut Relation, locals: &mut BTreeMap<u64, Known>, changed: &mut bo
             known
         }
     })
+}
+
+/// The expressions that are literals.
+fn literals(exprs: &[Expr]) -> Known {
+    let literal = |(i, e): (usize, &Expr)| match e {
+        Expr::Literal(literal) => Some((i, literal.clone())),
+        _ => None,
+    };
+    exprs.iter().enumerate().filter_map(literal).collect()
 }
 
 fn project(known: &Known, outputs: &[usize]) -> Known {

@@ -52,7 +52,7 @@ fn push(node: &mut Relation) -> bool {
             wrap(input, through);
             (true, Vec::new())
         }
-        Relation::Let { body, .. } => {
+        Relation::Let { body, .. } | Relation::LetRec { body, .. } => {
             wrap(body, predicates);
             (true, Vec::new())
         }

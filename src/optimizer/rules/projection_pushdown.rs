@@ -47,6 +47,17 @@ impl State {
                 self.cut(node, &(0..arity).collect(), needed);
             }
             Relation::Let { .. } => self.binding(node, needed),
+            // What a round leaves out the next one may need.
+            Relation::LetRec { bindings, body, .. } => {
+                self.prune(body, needed);
+                for binding in bindings.iter_mut() {
+                    let all = (0..binding.columns.len()).collect();
+                    self.prune(&mut binding.value, &all);
+                }
+                bindings.iter().for_each(|binding| {
+                    self.locals.remove(&binding.id);
+                });
+            }
             Relation::Project { .. } => self.project(node, needed),
             Relation::Map { .. } => self.map(node, needed),
             Relation::FlatMap { .. } => self.flat_map(node, needed),

@@ -6,6 +6,7 @@ use super::evaluate::{
     Bag, apply, compute, flat_map, mfp, reduce, threshold, top_k, windows, with,
 };
 use crate::expr::error::EvalError;
+use crate::expr::mfp::Mfp;
 use crate::optimizer::physical::Lowered;
 use crate::plan::physical::{Arrangement, Bounds, Dataflow, Node, Source};
 use crate::repr::key::{KeyMode, decode_key, encode_key};
@@ -106,6 +107,17 @@ pub fn answer(lowered: &Lowered, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
 }
 
 fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
+    let done = run_nodes(dataflow, tables, &[], &[]);
+    done.last().expect("a dataflow has nodes").rows()
+}
+
+/// All nodes; inside a loop with what is entered, and its variables.
+fn run_nodes(
+    dataflow: &Dataflow,
+    tables: &BTreeMap<GlobalId, Bag>,
+    entered: &[Bag],
+    variables: &[Bag],
+) -> Vec<Done> {
     let mut done: Vec<Done> = Vec::new();
     for node in &dataflow.nodes {
         let next = match node {
@@ -129,25 +141,16 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
             Node::FlatMap { input, types, func, args } => {
                 Done::Rows(flat_map(types, done[*input].rows(), func, args))
             }
+            Node::Loop { .. } => Done::Rows(Bag::default()),
+            Node::Leave { of, variable } => Done::Rows(run_loop(dataflow, *of, *variable, &done)),
+            Node::Entered { input } => Done::Rows(entered[*input].clone()),
+            Node::Variable { variable } => Done::Rows(variables[*variable].clone()),
             Node::Arrange { input, layout } => {
                 assert!(matches!(done[*input], Done::Rows(_)), "arranged twice");
                 Done::Arranged(layout.clone(), arrange(layout, &done[*input].rows()))
             }
             Node::Join { left, right, mfp: steps } => {
-                let (a, left) = done[*left].arranged();
-                let (b, right) = done[*right].arranged();
-                assert_eq!((a.mode, &a.key_types), (b.mode, &b.key_types));
-                let mut out = Bag::default();
-                out.errors.extend(left.errors.iter().chain(&right.errors).cloned());
-                for ((key, value), n) in &left.rows {
-                    for ((other, with), m) in right.rows.iter().filter(|((k, _), _)| k == key) {
-                        let mut datums = Vec::new();
-                        read(a, key, value, &mut datums);
-                        read(b, other, with, &mut datums);
-                        apply(steps, &datums, n * m, &mut out);
-                    }
-                }
-                Done::Rows(out)
+                Done::Rows(join(done[*left].arranged(), done[*right].arranged(), steps))
             }
             Node::Reduce { input, types, key, aggregates, .. } => {
                 Done::Rows(reduce(types, done[*input].rows(), key, aggregates))
@@ -173,5 +176,45 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
         };
         done.push(next);
     }
-    done.last().expect("a dataflow has nodes").rows()
+    done
+}
+
+/// What a variable of a loop becomes: round after round from scratch.
+fn run_loop(dataflow: &Dataflow, of: usize, variable: usize, done: &[Done]) -> Bag {
+    let Node::Loop { inputs, nodes, values, limit } = &dataflow.nodes[of] else { panic!("a loop") };
+    let mut variables = vec![Bag::default(); values.len()];
+    let mut errors = BTreeSet::new();
+    inputs.iter().for_each(|input| errors.extend(done[*input].rows().errors));
+    for round in 0.. {
+        let inner = Dataflow { nodes: nodes.clone(), ..dataflow.clone() };
+        let entered: Vec<Bag> = inputs.iter().map(|input| done[*input].rows()).collect();
+        let made = run_nodes(&inner, &BTreeMap::new(), &entered, &variables);
+        let next: Vec<Bag> = values.iter().map(|value| made[*value].rows()).collect();
+        let same = next.iter().zip(&variables).all(|(a, b)| a.rows == b.rows);
+        if same || limit.is_some_and(|limit| round == limit.rounds) {
+            errors.extend(next.into_iter().flat_map(|bag| bag.errors));
+            break;
+        }
+        variables = next.into_iter().map(|bag| Bag { rows: bag.rows, ..Bag::default() }).collect();
+    }
+    Bag { rows: variables.swap_remove(variable).rows, errors }
+}
+
+fn join(
+    (a, left): (&Arrangement, &Arranged),
+    (b, right): (&Arrangement, &Arranged),
+    steps: &Mfp,
+) -> Bag {
+    assert_eq!((a.mode, &a.key_types), (b.mode, &b.key_types));
+    let mut out = Bag::default();
+    out.errors.extend(left.errors.iter().chain(&right.errors).cloned());
+    for ((key, value), n) in &left.rows {
+        for ((other, with), m) in right.rows.iter().filter(|((k, _), _)| k == key) {
+            let mut datums = Vec::new();
+            read(a, key, value, &mut datums);
+            read(b, other, with, &mut datums);
+            apply(steps, &datums, n * m, &mut out);
+        }
+    }
+    out
 }

@@ -16,7 +16,7 @@ use crate::expr::window::call::WindowCall;
 use crate::expr::window::partition::OrderColumn;
 use crate::expr::window::testing::append;
 use crate::optimizer::physical::build::peel;
-use crate::plan::relation::{ColumnOrder, Id, Relation};
+use crate::plan::relation::{Binding, ColumnOrder, Id, Relation, RoundLimit};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
@@ -113,6 +113,7 @@ impl World {
                 self.locals.insert(*id, value);
                 self.evaluate(body)
             }
+            Relation::LetRec { bindings, limit, body } => self.let_rec(bindings, *limit, body),
             Relation::Join { .. } => self.join(relation),
             Relation::FlatMap { input, func, args } => {
                 flat_map(&input.typ().scalars(), self.evaluate(input), func, args)
@@ -143,6 +144,30 @@ impl World {
             other => panic!("peeled: {other:?}"),
         };
         check_type(relation, &bag);
+        bag
+    }
+
+    /// Round after round, until nothing changes or the limit is there.
+    fn let_rec(&mut self, bindings: &[Binding], limit: Option<RoundLimit>, body: &Relation) -> Bag {
+        bindings.iter().for_each(|b| {
+            self.locals.insert(b.id, Bag::default());
+        });
+        let mut errors = BTreeSet::new();
+        for round in 0.. {
+            let next: Vec<Bag> = bindings.iter().map(|b| self.evaluate(&b.value)).collect();
+            let same =
+                bindings.iter().zip(&next).all(|(b, bag)| self.locals[&b.id].rows == bag.rows);
+            if same || limit.is_some_and(|limit| round == limit.rounds) {
+                errors.extend(next.into_iter().flat_map(|bag| bag.errors));
+                break;
+            }
+            for (binding, bag) in bindings.iter().zip(next) {
+                let rows = Bag { rows: bag.rows, ..Bag::default() };
+                self.locals.insert(binding.id, rows);
+            }
+        }
+        let mut bag = self.evaluate(body);
+        bag.errors.extend(errors);
         bag
     }
 

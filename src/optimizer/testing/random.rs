@@ -9,9 +9,11 @@ use crate::expr::func::Func;
 use crate::expr::scalar::Expr;
 use crate::expr::table::{Part, TableFunc};
 use crate::expr::window::testing::{random_call, random_frame};
-use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
+use crate::plan::relation::{
+    Binding, ColumnOrder, Equivalence, Relation, RelationType, RoundLimit,
+};
 use crate::repr::value::pack;
-use crate::repr::{Datum, GlobalId, ScalarType};
+use crate::repr::{ColumnType, Datum, GlobalId, ScalarType};
 
 pub struct Random(pub StdRng);
 
@@ -83,7 +85,7 @@ impl Random {
                 _ => t(),
             };
         }
-        match self.0.random_range(0..13) {
+        match self.0.random_range(0..14) {
             0 | 1 => {
                 let input = self.relation(depth - 1);
                 let types = input.typ().scalars();
@@ -132,8 +134,29 @@ impl Random {
                 value.let_in(id, Relation::join(inputs, classes))
             }
             11 => self.flat_map(depth - 1),
+            12 => self.let_rec(depth - 1),
             _ => self.relation(depth - 1),
         }
+    }
+
+    /// Pairs followed along pairs, for some rounds at most.
+    fn let_rec(&mut self, depth: u32) -> Relation {
+        let (base, along) = self.alike(depth.min(1));
+        let id = self.0.random_range(1_000..1_000_000_000);
+        let columns = vec![ColumnType::nullable(ScalarType::Int4); 2];
+        let local = Relation::local(id, RelationType::new(columns.clone()));
+        let class = Equivalence::new(vec![col(1), col(2)]);
+        let mut next = Relation::join(vec![local.clone(), along], vec![class]).project(vec![0, 3]);
+        if self.chance(30) {
+            let types = [ScalarType::Int4, ScalarType::Int4];
+            next = next.filter(vec![self.predicate(&types, 1)]);
+        }
+        let value = Relation::union(vec![base, next]);
+        let value = if self.chance(70) { value.distinct() } else { value };
+        let limit = Some(RoundLimit { rounds: self.0.random_range(1..4), fails: false });
+        let body = if self.chance(30) { local.clone().cross(local) } else { local };
+        let bindings = vec![Binding { id, value, columns }];
+        Relation::LetRec { bindings, limit, body: Box::new(body) }
     }
 
     /// Short series, alone or two side by side.

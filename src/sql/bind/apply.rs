@@ -319,9 +319,7 @@ impl Binder<'_, '_> {
     fn renumbered(&mut self, mut plan: Plan) -> Plan {
         let mut names = std::collections::BTreeMap::new();
         plan.relation.visit(&mut |node| {
-            if let Relation::Let { id, .. } = node {
-                names.insert(*id, 0);
-            }
+            names.extend(node.own_bindings().into_iter().map(|id| (id, 0)));
         });
         names.values_mut().for_each(|name| *name = self.fresh_let());
         plan.relation.rename_locals(&names);

@@ -10,6 +10,7 @@ use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, ScalarType, Timestamp};
 use crate::sql::bind::outer::Level;
 use crate::sql::bind::query::Cte;
+use crate::sql::bind::recursive::Recursion;
 use crate::sql::bind::subquery::{Subquery, Written};
 use crate::sql::bind::text::Edit;
 use crate::sql::parse::limits;
@@ -61,6 +62,8 @@ pub struct Binder<'b, 'a> {
     /// Which SELECT is being bound.
     pub query_number: u64,
     queries: u64,
+    /// What is known of the recursive term that is being bound.
+    pub recursion: Recursion,
     next_let: u64,
     depth: usize,
 }
@@ -81,6 +84,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             written: vec![],
             query_number: 0,
             queries: 0,
+            recursion: Recursion::default(),
             next_let: 0,
             depth: 0,
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use crate::expr::func::Func;
 use crate::expr::functions;
 use crate::expr::scalar::Expr;
-use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation, RelationType};
+use crate::plan::relation::{Binding, ColumnOrder, Equivalence, Id, Relation, RelationType};
 use crate::plan::visit::grow;
 use crate::repr::ColumnType;
 use crate::sql::bind::relation::Plan;
@@ -93,6 +93,16 @@ impl Decorrelation {
                     false => *value,
                 };
                 value.let_in(id, self.rewrite(*body))
+            }
+            Relation::LetRec { bindings, limit, body } => {
+                self.bindings.extend(bindings.iter().map(|binding| binding.id));
+                let bindings = bindings.into_iter().map(|binding| Binding {
+                    id: binding.id,
+                    value: self.rewrite(binding.value),
+                    columns: [self.domain.types.clone(), binding.columns].concat(),
+                });
+                let bindings = bindings.collect();
+                Relation::LetRec { bindings, limit, body: Box::new(self.rewrite(*body)) }
             }
             Relation::Project { input, outputs } => {
                 self.rewrite(*input).project(prefixed(outputs).collect())

@@ -75,9 +75,19 @@ impl Binder<'_, '_> {
     }
 
     fn table_with_joins(&mut self, item: &ast::TableWithJoins) -> Result<Source> {
-        let mut source = self.deeper(|binder| binder.table_factor(&item.relation))?;
-        for join in &item.joins {
-            source = self.join(source, join)?;
+        use ast::JoinOperator as Op;
+        let missing = |join: &ast::Join| {
+            matches!(join.join_operator, Op::Right(_) | Op::RightOuter(_) | Op::FullOuter(_))
+        };
+        let context = |joins: &[ast::Join]| joins.iter().any(missing).then_some("an outer join");
+        let mut source = self.in_context(context(&item.joins), |binder| {
+            binder.deeper(|binder| binder.table_factor(&item.relation))
+        })?;
+        for (at, join) in item.joins.iter().enumerate() {
+            let outer =
+                matches!(join.join_operator, Op::Left(_) | Op::LeftOuter(_) | Op::FullOuter(_));
+            let context = context(&item.joins[at + 1..]).or(outer.then_some("an outer join"));
+            source = self.in_context(context, |binder| binder.join(source, join))?;
         }
         Ok(source)
     }

@@ -34,6 +34,7 @@ mod order;
 mod outer;
 mod output;
 mod query;
+mod recursive;
 mod relation;
 mod resolve;
 mod scope;

@@ -10,6 +10,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
 use crate::sql::bind::order;
+use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
 
@@ -45,12 +46,29 @@ pub struct Query {
 /// A common table expression that is visible.
 #[derive(Clone, Debug)]
 pub struct Cte {
-    /// Its binding in the plan; none while it is being bound itself.
+    /// Its binding in the plan; none where it cannot be read yet.
     pub id: Option<u64>,
     /// Its columns.
     pub columns: Vec<OutputColumn>,
     /// Whether it was read.
     pub used: bool,
+    /// How much of it there is.
+    pub stage: Stage,
+}
+
+/// How far binding has come with an expression of WITH RECURSIVE, while it is bound itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is there.
+    Whole,
+    /// It stands behind the one that is being bound.
+    Later,
+    /// It is no UNION, and so cannot read itself.
+    NoUnion,
+    /// Its first term is being bound, which cannot read it.
+    Base,
+    /// Its recursive term is being bound.
+    Term,
 }
 
 impl Query {
@@ -86,7 +104,11 @@ impl Binder<'_, '_> {
             Some(with) => self.with(with)?,
             None => vec![],
         };
+        let uses = self.recursion.uses;
         let bound = self.query_body(query, keep_literals);
+        if query.limit_clause.is_some() || query.fetch.is_some() {
+            self.recursion.note(uses, Effect::Together);
+        }
         let mut ended = vec![];
         for (cte_name, plan) in names.into_iter().rev() {
             let cte = self.ctes.get_mut(&cte_name).and_then(Vec::pop);
@@ -122,11 +144,22 @@ impl Binder<'_, '_> {
     /// Binds the expressions of WITH and makes them visible; answers their names and plans.
     fn with(&mut self, with: &ast::With) -> Result<Vec<(String, Plan)>> {
         let mut bound: Vec<(String, Plan)> = vec![];
+        let mut later: Vec<String> = vec![];
+        if with.recursive {
+            later = with.cte_tables.iter().map(|cte| name::ident(&cte.alias.name)).rev().collect();
+            for cte_name in &later {
+                let cte = Cte { id: None, columns: vec![], used: false, stage: Stage::Later };
+                self.ctes.entry(cte_name.clone()).or_default().push(cte);
+            }
+        }
         for cte in &with.cte_tables {
+            if let Some(cte_name) = later.pop() {
+                self.ctes.get_mut(&cte_name).map(Vec::pop);
+            }
             match self.common_table(cte, with.recursive, &bound) {
                 Ok(next) => bound.push(next),
                 Err(error) => {
-                    for (cte_name, _) in &bound {
+                    for cte_name in bound.iter().map(|(name, _)| name).chain(&later) {
                         self.ctes.get_mut(cte_name).map(Vec::pop);
                     }
                     return Err(error);
@@ -151,43 +184,25 @@ impl Binder<'_, '_> {
             )
             .at(position));
         }
-        if recursive {
-            let itself = Cte { id: None, columns: vec![], used: false };
-            self.ctes.entry(cte_name.clone()).or_default().push(itself);
-        }
-        let bound = self.subquery(&cte.query);
-        if recursive {
-            self.ctes.get_mut(&cte_name).map(Vec::pop);
-        }
-        let (plan, mut columns) = bound?;
-        if cte.alias.columns.len() > columns.len() {
-            return Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                format!(
-                    "WITH query \"{cte_name}\" has {} columns available but {} columns specified",
-                    columns.len(),
-                    cte.alias.columns.len()
-                ),
-            )
-            .at(position));
-        }
-        for (column, alias) in columns.iter_mut().zip(&cte.alias.columns) {
-            column.name = name::ident(&alias.name);
-        }
-        let cte = Cte { id: Some(self.fresh_let()), columns, used: false };
+        let (plan, mut columns) = match recursive {
+            true => self.recursive_table(cte, &cte_name)?,
+            false => self.subquery(&cte.query)?,
+        };
+        self.name_columns(cte, &mut columns)?;
+        let cte = Cte { id: Some(self.fresh_let()), columns, used: false, stage: Stage::Whole };
         self.ctes.entry(cte_name.clone()).or_default().push(cte);
         Ok((cte_name, plan))
     }
 
     /// A common table expression by name, if there is one.
     pub fn cte(&mut self, cte_name: &str) -> Result<Option<(Plan, Vec<OutputColumn>)>> {
+        let found = self.ctes.get(cte_name).and_then(|stack| stack.last());
+        let Some(stage) = found.map(|cte| cte.stage) else { return Ok(None) };
+        self.read_stage(cte_name, stage)?;
         let found = self.ctes.get_mut(cte_name).and_then(|stack| stack.last_mut());
         let Some(cte) = found else { return Ok(None) };
         let Some(id) = cte.id else {
-            return Err(Error::unsupported(
-                "WITH RECURSIVE",
-                "Follow a bounded number of steps with joins.",
-            ));
+            return Err(Error::internal("an expression of WITH that is not there yet"));
         };
         cte.used = true;
         let types = cte.columns.iter().map(|column| column.ty).collect();
@@ -273,7 +288,7 @@ impl Binder<'_, '_> {
     }
 
     /// LIMIT, OFFSET and FETCH FIRST.
-    fn limits(&mut self, query: &ast::Query) -> Result<(Option<Expr>, Option<Expr>)> {
+    pub fn limits(&mut self, query: &ast::Query) -> Result<(Option<Expr>, Option<Expr>)> {
         let (mut limit, mut offset) = (None, None);
         match &query.limit_clause {
             None => {}

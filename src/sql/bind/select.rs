@@ -22,6 +22,7 @@ use crate::sql::bind::name;
 use crate::sql::bind::order::{self, direction};
 use crate::sql::bind::output::Output;
 use crate::sql::bind::query::{OutputColumn, Query};
+use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Column, Scope};
 use crate::sql::bind::sets::{SETS, SetCall, call_sets, place};
@@ -85,7 +86,10 @@ impl Binder<'_, '_> {
         order_by: &[ast::OrderByExpr],
         keep_literals: bool,
     ) -> Result<Query> {
+        let (uses, direct) = (self.recursion.uses, self.recursion.direct);
+        self.recursion.direct = false;
         let source = self.from(&select.from)?;
+        let direct = std::mem::replace(&mut self.recursion.direct, direct);
         let scope = source.scope;
         let mut calls = Calls::default();
         let mut plan = source.plan;
@@ -95,6 +99,7 @@ impl Binder<'_, '_> {
             let predicate = self.predicate(selection, &mut cx)?;
             plan = self.restrict(plan, vec![predicate.expr]);
         }
+        self.note_effect(uses, direct, &parts, &calls)?;
         let is_one = parts.sets.is_empty()
             && parts.qualify.is_none()
             && parts.grouping_sets.len() <= 1
@@ -106,6 +111,33 @@ impl Binder<'_, '_> {
         let (plan, parts) = self.windows(plan, parts, calls);
         let query = self.finish(plan, parts, keep_literals)?;
         Ok(Query { one_row: is_one, ..query })
+    }
+
+    /// What the query does to the rows of a recursive reference in its FROM.
+    fn note_effect(
+        &mut self,
+        uses: usize,
+        direct: bool,
+        parts: &Parts,
+        calls: &Calls,
+    ) -> Result<()> {
+        if direct && !calls.aggregates.is_empty() {
+            return Err(Error::new(
+                SqlState::INVALID_RECURSION,
+                "aggregate functions are not allowed in a recursive query's recursive term",
+            ));
+        }
+        let whole = parts.grouped && (parts.group.is_empty() || parts.grouping_sets.len() > 1);
+        let together = whole || !calls.aggregates.is_empty() || !calls.windows.is_empty();
+        let effect = match parts.distinct {
+            _ if together => Effect::Together,
+            Distinctness::On(_) => Effect::Together,
+            Distinctness::Rows => Effect::Distinct,
+            Distinctness::No if parts.grouped => Effect::Distinct,
+            Distinctness::No => return Ok(()),
+        };
+        self.recursion.note(uses, effect);
+        Ok(())
     }
 
     /// Binds a query's expressions over its input.

@@ -19,6 +19,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::name;
 use crate::sql::bind::order;
 use crate::sql::bind::query::{OutputColumn, Query};
+use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::relation::{Plan, Typed};
 
 impl Binder<'_, '_> {
@@ -68,17 +69,10 @@ impl Binder<'_, '_> {
         right: &ast::SetExpr,
         keep_literals: bool,
     ) -> Result<Query> {
-        let word = match op {
-            SetOperator::Union => "UNION",
-            SetOperator::Except => "EXCEPT",
-            SetOperator::Intersect => "INTERSECT",
-            SetOperator::Minus => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    "syntax error at or near \"MINUS\"",
-                ));
-            }
-        };
+        if op == SetOperator::Minus {
+            let message = "syntax error at or near \"MINUS\"";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
         let every = match quantifier {
             SetQuantifier::All => true,
             SetQuantifier::None | SetQuantifier::Distinct => false,
@@ -86,8 +80,35 @@ impl Binder<'_, '_> {
                 return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"BY\""));
             }
         };
-        let left = self.operand(left)?;
-        let right = self.operand(right)?;
+        let uses = self.recursion.uses;
+        let (of_left, of_right) = match (op, every) {
+            (SetOperator::Intersect, true) => (Some("INTERSECT"), Some("INTERSECT")),
+            (SetOperator::Except, true) => (Some("EXCEPT"), Some("EXCEPT")),
+            (SetOperator::Except, false) => (None, Some("EXCEPT")),
+            _ => (None, None),
+        };
+        let left = self.in_context(of_left, |binder| binder.operand(left))?;
+        let right = self.in_context(of_right, |binder| binder.operand(right))?;
+        if !every {
+            self.recursion.note(uses, Effect::Distinct);
+        }
+        self.united(left, op, every, right, keep_literals)
+    }
+
+    /// The rows of two operands together.
+    pub fn united(
+        &mut self,
+        left: Query,
+        op: SetOperator,
+        every: bool,
+        right: Query,
+        keep_literals: bool,
+    ) -> Result<Query> {
+        let word = match op {
+            SetOperator::Union => "UNION",
+            SetOperator::Intersect => "INTERSECT",
+            SetOperator::Except | SetOperator::Minus => "EXCEPT",
+        };
         if left.columns.len() != right.columns.len() {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
@@ -118,7 +139,7 @@ impl Binder<'_, '_> {
     }
 
     /// One side of a set operation: its rows and no others' columns.
-    fn operand(&mut self, body: &ast::SetExpr) -> Result<Query> {
+    pub fn operand(&mut self, body: &ast::SetExpr) -> Result<Query> {
         let query = self.set_expr(body, true)?;
         let mut query = self.cut(query)?;
         query.plan = query.plan.project((0..query.columns.len()).collect());
@@ -201,7 +222,7 @@ pub fn output_value(index: usize, column: &OutputColumn) -> Bound {
 }
 
 /// The type that two columns have together.
-fn common(a: &OutputColumn, b: &OutputColumn, construct: &str) -> Result<ColumnType> {
+pub fn common(a: &OutputColumn, b: &OutputColumn, construct: &str) -> Result<ColumnType> {
     let known = |column: &OutputColumn| column.literal.is_none().then_some(column.ty.scalar);
     let scalar = functions::common_type(construct, &[known(a), known(b)])?;
     let typmod = match (known(a), known(b)) {

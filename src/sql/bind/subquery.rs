@@ -201,7 +201,9 @@ impl Binder<'_, '_> {
     ) -> Result<(Query, Vec<Typed>)> {
         let position = self.expr_position(whole);
         allowed(cx.clause).map_err(|e| e.at(position))?;
-        let (query, taken) = self.inside(cx.scope, |binder| binder.rows_of(query))?;
+        let (query, taken) = self.in_context(Some("a subquery"), |binder| {
+            binder.inside(cx.scope, |binder| binder.rows_of(query))
+        })?;
         let level = self.levels.len();
         let used = |index: usize| {
             let mut found = false;

@@ -4,3 +4,4 @@ mod cases;
 mod harness;
 mod oracle;
 mod random;
+mod recursion;

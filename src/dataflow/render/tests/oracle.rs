@@ -48,6 +48,10 @@ impl Content {
         Content { rows: BTreeMap::new(), errors: self.errors.clone() }
     }
 
+    fn with_rows_alone(&self) -> Content {
+        Content { rows: self.rows.clone(), errors: BTreeSet::new() }
+    }
+
     /// Decodes each row and passes its datums on; what it returns is noted if it is an error.
     fn for_each(
         &self,
@@ -114,6 +118,36 @@ fn windows(
     out
 }
 
+/// What a variable of a loop becomes: round after round from scratch.
+fn run_loop(plan: &Dataflow, of: usize, variable: usize, done: &[Content]) -> Content {
+    let Node::Loop { inputs, nodes, values, limit } = &plan.nodes[of] else { panic!("a loop") };
+    let inner = Dataflow { nodes: nodes.clone(), ..plan.clone() };
+    let mut variables = vec![Content::default(); values.len()];
+    let mut errors = done[of].errors.clone();
+    for round in 0.. {
+        let mut made: Vec<Content> = Vec::new();
+        for node in nodes {
+            let content = match node {
+                Node::Entered { input } => done[inputs[*input]].with_rows_alone(),
+                Node::Variable { variable } => variables[*variable].with_rows_alone(),
+                node => evaluate_node(&inner, node, &[], &made),
+            };
+            made.push(content);
+        }
+        let next: Vec<Content> = values.iter().map(|value| made[*value].clone()).collect();
+        let same = next.iter().zip(&variables).all(|(a, b)| a.rows == b.rows);
+        if same || limit.is_some_and(|limit| round == limit.rounds) {
+            if let Some(limit) = limit.filter(|limit| !same && limit.fails) {
+                errors.insert(super::super::iterate::endless(limit.rounds));
+            }
+            errors.extend(made.iter().flat_map(|content| content.errors.clone()));
+            break;
+        }
+        variables = next;
+    }
+    Content { rows: variables[variable].rows.clone(), errors }
+}
+
 fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Content]) -> Content {
     match node {
         Node::Constant { rows: Ok(rows) } => {
@@ -153,6 +187,13 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
             out.errors.extend(errors);
             out
         }
+        Node::Loop { inputs, .. } => {
+            let mut out = Content::default();
+            inputs.iter().for_each(|input| out.errors.extend(done[*input].errors.clone()));
+            out
+        }
+        Node::Leave { of, variable } => run_loop(plan, *of, *variable, done),
+        Node::Entered { .. } | Node::Variable { .. } => panic!("inside loops alone"),
         Node::Arrange { input, layout } => arrange(&done[*input], layout, &plan.settings),
         Node::Join { left, right, mfp } => {
             let layout = |node: usize| match &plan.nodes[node] {

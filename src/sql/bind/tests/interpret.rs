@@ -13,7 +13,7 @@ use crate::expr::table::TableFunc;
 use crate::expr::window::call::WindowCall;
 use crate::expr::window::partition::OrderColumn;
 use crate::expr::window::testing::append;
-use crate::plan::relation::{ColumnOrder, Equivalence, Id, Relation};
+use crate::plan::relation::{Binding, ColumnOrder, Equivalence, Id, Relation};
 use crate::repr::key::{KeyMode, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, pack};
@@ -79,6 +79,7 @@ impl Interpreter {
                     Ok(keep.then(|| pack(datums)))
                 })?;
             }
+            Relation::LetRec { bindings, body, .. } => return self.let_rec(bindings, body),
             Relation::FlatMap { input, func, args } => out = self.flat_map(input, func, args)?,
             Relation::Join { inputs, equivalences } => {
                 let columns = relation.typ().columns;
@@ -109,6 +110,24 @@ impl Interpreter {
         }
         out.retain(|_, n| *n != 0);
         Ok(out)
+    }
+
+    fn let_rec(&mut self, bindings: &[Binding], body: &Relation) -> Result<Rows, EvalError> {
+        for binding in bindings {
+            self.locals.insert(binding.id, Rows::new());
+        }
+        loop {
+            let next = bindings.iter().map(|binding| self.rows(&binding.value));
+            let next = next.collect::<Result<Vec<_>, _>>()?;
+            let mut changed = false;
+            for (binding, rows) in bindings.iter().zip(next) {
+                let before = self.locals.insert(binding.id, rows.clone());
+                changed |= before != Some(rows);
+            }
+            if !changed {
+                return self.rows(body);
+            }
+        }
     }
 
     fn flat_map(

@@ -1,0 +1,329 @@
+//! Recursion: a loop in a scope of its own, whose time counts the rounds.
+//!
+//! A variable is fed back what its value was a round before. Differential computes with
+//! differences in both times: when a table changes, each round changes only by what that makes of
+//! it, whichever round it first matters in. What is fed back is consolidated, since rows that
+//! cancel each other out would else go round for ever.
+//!
+//! Inside, rows travel whole; groups are reduced by differential's own operator, with the logic
+//! that the operators outside use ([`GroupLogic`]), compiled once. A limit of rounds is a filter on
+//! the round; what it leaves out says whether the loop would have gone on.
+
+use differential_dataflow::AsCollection;
+use differential_dataflow::operators::iterate::Variable;
+use timely::dataflow::Scope;
+use timely::dataflow::operators::vec::Filter;
+use timely::order::Product;
+
+use super::build::Walk;
+use super::flat_map::{Expansion, flat_map};
+use super::group::Answer;
+use super::mfp::{join_logic, row_logic};
+use super::partition::Windowed;
+use super::reader::RowReader;
+use super::reduce::Reduction;
+use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
+use super::threshold::{by_whole_row, positive_rows};
+use super::topk::TopK;
+use super::transform::transform;
+use super::union::union;
+use super::window::{GroupLogic, window};
+use crate::dataflow::arrangement::{
+    RowArranged, RowBuilder, RowContainer, RowSpine, RowUpdate, Rows, RowsByKey, arrange_rows, fill,
+};
+use crate::dataflow::emit::RowLogic;
+use crate::dataflow::join::join_traces;
+use crate::dataflow::pressure::Pressure;
+use crate::error::SqlState;
+use crate::expr::error::EvalError;
+use crate::expr::mfp::Mfp;
+use crate::expr::scalar::Expr;
+use crate::plan::physical::{Arrangement, Node, NodeId};
+use crate::plan::relation::RoundLimit;
+use crate::repr::settings::FormatSettings;
+use crate::repr::{Row, ScalarType, Timestamp};
+
+/// A time and a round.
+type Round = Product<Timestamp, u64>;
+
+/// Where the value of a variable is fed back.
+type Feed<'i> = Variable<'i, Round, Vec<RowUpdate<Round>>>;
+
+/// What begins the value of a group's answer: a row or an error.
+const ROW: u8 = 0;
+const ERROR: u8 = 1;
+
+/// A loop as it is planned.
+pub struct Loop<'p> {
+    /// Its nodes.
+    pub nodes: &'p [Node],
+    /// The value of each variable.
+    pub values: &'p [NodeId],
+    /// Its limit.
+    pub limit: Option<RoundLimit>,
+}
+
+/// Renders a loop over collections of whole rows; returns what each variable becomes, and errors.
+pub(super) fn iterate<'s>(
+    walk: &Walk<'s, '_>,
+    id: NodeId,
+    inputs: Vec<RowsByKey<'s>>,
+    plan: &Loop<'_>,
+) -> (Vec<RowsByKey<'s>>, Vec<Rows<'s>>) {
+    let outer = walk.scope;
+    let (settings, as_of) = (&walk.plan.settings, walk.plan.as_of);
+    let (values, mut errors, cut) = outer.scoped(&format!("Loop {id}"), |scope| {
+        let mut inside = Inside::new(scope, settings, as_of, &inputs, plan.values.len());
+        for node in plan.nodes {
+            let rendered = inside.node(node);
+            inside.done.push(rendered);
+        }
+        let (values, cut) = inside.close(plan);
+        let values: Vec<_> = values.into_iter().map(|value| value.leave(outer)).collect();
+        let errors: Vec<_> = inside.errors.into_iter().map(|error| error.leave(outer)).collect();
+        let cut: Vec<_> = cut.into_iter().map(|cut| cut.leave(outer)).collect();
+        (values, errors, cut)
+    });
+    if let Some(RoundLimit { rounds, fails: true }) = plan.limit {
+        for rows in cut {
+            errors.extend(unfinished(rows, rounds));
+        }
+    }
+    (values, errors)
+}
+
+/// The error of a loop that does not end within so many rounds.
+pub fn endless(rounds: u64) -> EvalError {
+    EvalError {
+        hint: Some("Raise the setting recursion_limit if the recursion does end.".into()),
+        ..EvalError::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!("the recursion does not end within {rounds} rounds"),
+        )
+    }
+}
+
+/// An error where a loop that was cut off would have gone on.
+fn unfinished(rows: RowsByKey<'_>, rounds: u64) -> Option<Rows<'_>> {
+    let error = endless(rounds);
+    let arranged = arrange_rows(rows.map(|(_, row)| (row, Row::EMPTY)), "Arrange unfinished");
+    let logic: GroupLogic = Box::new(move |_, rows, answer| {
+        if rows.iter().any(|(_, count)| *count != 0) {
+            answer.add(1, |emit| emit.err(&error));
+        }
+    });
+    window(arranged, "Unfinished", None, logic, true).1
+}
+
+/// What a node inside became.
+#[derive(Clone)]
+enum Data<'i, 'p> {
+    Rows(RowsByKey<'i, Round>),
+    Arranged(RowArranged<'i, Round>, &'p Arrangement),
+}
+
+/// The state of the walk inside.
+struct Inside<'i, 'p> {
+    scope: Scope<'i, Round>,
+    settings: &'p FormatSettings,
+    as_of: Timestamp,
+    inputs: Vec<RowsByKey<'i, Round>>,
+    variables: Vec<RowsByKey<'i, Round>>,
+    feeds: Vec<Feed<'i>>,
+    done: Vec<Data<'i, 'p>>,
+    errors: Vec<Rows<'i, Round>>,
+}
+
+impl<'i, 'p> Inside<'i, 'p> {
+    fn new(
+        scope: Scope<'i, Round>,
+        settings: &'p FormatSettings,
+        as_of: Timestamp,
+        inputs: &[RowsByKey<'_>],
+        variables: usize,
+    ) -> Inside<'i, 'p> {
+        let inputs = inputs.iter().map(|rows| rows.clone().enter(scope)).collect();
+        let made = (0..variables).map(|_| Variable::new(scope, Product::new(0, 1)));
+        let (feeds, variables) = made.unzip();
+        let (done, errors) = (Vec::new(), Vec::new());
+        Inside { scope, settings, as_of, inputs, variables, feeds, done, errors }
+    }
+
+    fn node(&mut self, node: &'p Node) -> Data<'i, 'p> {
+        let rows = match node {
+            Node::Entered { input } => self.inputs[*input].clone(),
+            Node::Variable { variable } => self.variables[*variable].clone(),
+            Node::Mfp { input, types, mfp } => {
+                let reader = RowReader::whole(types);
+                let logic = row_logic(reader, mfp, self.settings, whole_rows());
+                self.each(*input, "Mfp", logic, mfp.is_fallible())
+            }
+            Node::FlatMap { input, types, func, args } => {
+                let fallible = func.is_fallible() || args.iter().any(Expr::is_fallible);
+                let expansion = Expansion::new(func, args, types, self.settings, whole_rows());
+                let pressure = Pressure::default();
+                let rows = self.rows(*input);
+                let (rows, errs) = flat_map(rows, "FlatMap", expansion, pressure, fallible);
+                self.errors.extend(errs);
+                rows
+            }
+            Node::Arrange { input, layout } => {
+                let fallible = layout.key.iter().any(Expr::is_fallible);
+                let shaper = (arranged_rows(layout), fallible);
+                return Data::Arranged(self.arranged(*input, &layout.types, shaper), layout);
+            }
+            Node::Join { left, right, mfp } => self.join(*left, *right, mfp),
+            Node::Reduce { input, key, key_types, aggregates, types } => {
+                let reduction = Reduction::new(key, key_types, aggregates, types);
+                let logic = reduction.whole_logic(self.settings, self.sink());
+                self.grouped(*input, types, reduction.shaper(), logic)
+            }
+            Node::TopK { input, types, group_key, order, limit, offset, ties, rank } => {
+                let top = TopK {
+                    types: types.clone(),
+                    group_key: group_key.clone(),
+                    order: order.clone(),
+                    limit: *limit,
+                    offset: *offset,
+                    ties: *ties,
+                    rank: *rank,
+                };
+                self.grouped(*input, types, (top.shaper(), false), top.logic(self.sink()))
+            }
+            Node::Window { input, types, partition, order, calls } => {
+                let windowed = Windowed::new(types, partition, order, calls);
+                let logic = windowed.logic(self.sink(), self.settings);
+                self.grouped(*input, types, (windowed.shaper(), false), logic)
+            }
+            Node::Threshold { input, types } => {
+                let logic = positive_rows(types, self.sink());
+                self.grouped(*input, types, (by_whole_row(types), false), logic)
+            }
+            Node::Negate { input } => self.rows(*input).negate(),
+            Node::Union { inputs } => {
+                let inputs = inputs.iter().map(|input| self.rows(*input)).collect();
+                union(self.scope, inputs)
+            }
+            Node::Constant { .. }
+            | Node::Import { .. }
+            | Node::Temporal { .. }
+            | Node::Loop { .. }
+            | Node::Leave { .. } => unreachable!("a loop holds none of these"),
+        };
+        Data::Rows(rows)
+    }
+
+    fn join(&mut self, left: NodeId, right: NodeId, mfp: &Mfp) -> RowsByKey<'i, Round> {
+        let (left, of_left) = self.arrangement(left);
+        let (right, of_right) = self.arrangement(right);
+        let logic = join_logic(
+            (RowReader::arranged(of_left), of_left.types.len()),
+            RowReader::arranged(of_right),
+            mfp,
+            self.settings,
+            whole_rows(),
+        );
+        let (as_of, fallible) = (Product::new(self.as_of, 0), mfp.is_fallible());
+        let (rows, errs) = join_traces(left, right, "Join", as_of, logic, fallible);
+        self.errors.extend(errs);
+        rows
+    }
+
+    fn sink(&self) -> RowSink {
+        RowSink::new(self.settings, whole_rows())
+    }
+
+    fn rows(&self, node: NodeId) -> RowsByKey<'i, Round> {
+        match &self.done[node] {
+            Data::Rows(rows) => rows.clone(),
+            Data::Arranged(..) => unreachable!("only joins read arrangements"),
+        }
+    }
+
+    fn arrangement(&self, node: NodeId) -> (RowArranged<'i, Round>, &'p Arrangement) {
+        match &self.done[node] {
+            Data::Arranged(arranged, layout) => (arranged.clone(), layout),
+            Data::Rows(_) => unreachable!("a plan joins arrangements only"),
+        }
+    }
+
+    /// Applies a logic to each row.
+    fn each(
+        &mut self,
+        input: NodeId,
+        name: &str,
+        logic: RowLogic,
+        fallible: bool,
+    ) -> RowsByKey<'i, Round> {
+        let (rows, errs) = transform(self.rows(input), name, logic, fallible);
+        self.errors.extend(errs);
+        rows
+    }
+
+    fn arranged(
+        &mut self,
+        input: NodeId,
+        types: &[ScalarType],
+        (shaper, fallible): (Shaper, bool),
+    ) -> RowArranged<'i, Round> {
+        let logic = reshape(RowReader::whole(types), self.settings.clone(), shaper);
+        arrange_rows(self.each(input, "Shape", logic, fallible), "Arrange")
+    }
+
+    /// Groups rows as the shaper keys them, and answers for each group by a logic.
+    fn grouped(
+        &mut self,
+        input: NodeId,
+        types: &[ScalarType],
+        shaper: (Shaper, bool),
+        mut logic: GroupLogic,
+    ) -> RowsByKey<'i, Round> {
+        let arranged = self.arranged(input, types, shaper);
+        let mut answer = Answer::default();
+        let reduced = arranged
+            .reduce_abelian::<_, RowBuilder<Round>, RowSpine<Round>, RowContainer, _>(
+                "Group",
+                move |key, rows, out| {
+                    answer.clear();
+                    logic(key.0, rows, &mut answer);
+                    let tagged = |tag: u8, row: &Row| Row::new(&[&[tag], row.bytes()].concat());
+                    let (rows, errors) = answer.take();
+                    out.extend(rows.map(|((_, row), count)| (tagged(ROW, &row), count)));
+                    let errors: Vec<_> = errors.collect();
+                    out.extend(errors.into_iter().map(|(e, count)| (tagged(ERROR, &e), count)));
+                    differential_dataflow::consolidation::consolidate(out);
+                },
+                fill,
+            );
+        let rows = reduced.as_collection(|_, value| (Row::EMPTY, Row::new(value.0)));
+        let untag: RowLogic = Box::new(|_, value, emit| match value.split_first() {
+            Some((&ROW, row)) => emit.ok(Row::EMPTY, Row::new(row)),
+            Some((_, error)) => emit.raw_error(Row::new(error)),
+            None => {}
+        });
+        let (rows, errs) = transform(rows, "Answers", untag, true);
+        self.errors.extend(errs);
+        rows
+    }
+
+    /// Feeds the values back. Returns them, and what the limit leaves out of each.
+    fn close(&mut self, plan: &Loop<'_>) -> (Vec<RowsByKey<'i, Round>>, Vec<RowsByKey<'i, Round>>) {
+        let (mut values, mut cut) = (Vec::new(), Vec::new());
+        for (feed, value) in std::mem::take(&mut self.feeds).into_iter().zip(plan.values) {
+            let keyed = self.rows(*value).map(|(_, row)| (row, Row::EMPTY));
+            let whole = arrange_rows(keyed, "Consolidate");
+            let whole = whole.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)));
+            let value = match plan.limit {
+                None => whole,
+                Some(RoundLimit { rounds, .. }) => {
+                    let beyond = whole.clone().inner.filter(move |(_, t, _)| t.inner >= rounds);
+                    cut.push(beyond.as_collection());
+                    whole.inner.filter(move |(_, t, _)| t.inner < rounds).as_collection()
+                }
+            };
+            feed.set(value.clone());
+            values.push(value);
+        }
+        (values, cut)
+    }
+}

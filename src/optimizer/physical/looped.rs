@@ -1,0 +1,155 @@
+//! Recursion: a loop and what is brought into it.
+//!
+//! What does not depend on the variables of a loop is built outside of it, once, and entered. So a
+//! loop holds rows on their way from one round to the next and what they meet, and no imports.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::error::{Error, Result};
+use crate::expr::aggregate::{Aggregate, Method};
+use crate::expr::scalar::Expr;
+use crate::optimizer::physical::build::Builder;
+use crate::plan::physical::{Node, NodeId};
+use crate::plan::relation::{Binding, Relation, RoundLimit};
+
+/// What is around a loop.
+pub struct Around {
+    /// The operators so far.
+    nodes: Vec<Node>,
+    /// The nodes of bindings.
+    locals: HashMap<u64, NodeId>,
+    /// The bindings inside: variables, and what is made of them.
+    inside: BTreeSet<u64>,
+    /// What is entered.
+    inputs: Vec<NodeId>,
+}
+
+impl Builder<'_> {
+    /// Builds a loop; its variables are bound to what they become.
+    pub(super) fn let_rec(
+        &mut self,
+        bindings: &[Binding],
+        limit: Option<RoundLimit>,
+    ) -> Result<()> {
+        if self.around.is_some() {
+            return Err(Error::unsupported(
+                "a recursion inside a recursion that depends on it",
+                "Compute the inner one first, for all that it may be asked.",
+            ));
+        }
+        let inside: BTreeSet<u64> = bindings.iter().map(|binding| binding.id).collect();
+        self.around = Some(Around {
+            nodes: std::mem::take(&mut self.nodes),
+            locals: std::mem::take(&mut self.locals),
+            inside,
+            inputs: Vec::new(),
+        });
+        let built = self.rounds(bindings);
+        let nodes = std::mem::take(&mut self.nodes);
+        let Some(around) = self.around.take() else {
+            return Err(Error::internal("what is around a loop was lost"));
+        };
+        let Around { nodes: outer, locals, inputs, .. } = around;
+        (self.nodes, self.locals) = (outer, locals);
+        let of = self.add(Node::Loop { inputs, nodes, values: built?, limit });
+        for (variable, binding) in bindings.iter().enumerate() {
+            let node = self.add(Node::Leave { of, variable });
+            self.locals.insert(binding.id, node);
+        }
+        Ok(())
+    }
+
+    fn rounds(&mut self, bindings: &[Binding]) -> Result<Vec<NodeId>> {
+        for (variable, binding) in bindings.iter().enumerate() {
+            let node = self.add(Node::Variable { variable });
+            self.locals.insert(binding.id, node);
+        }
+        bindings.iter().map(|binding| self.collection(&binding.value)).collect()
+    }
+
+    /// Whether a relation inside a loop does not depend on it.
+    pub(super) fn is_outside(&self, relation: &Relation) -> bool {
+        self.around.as_ref().is_some_and(|around| !relation.reads_local(&around.inside))
+    }
+
+    /// Builds a relation outside of the loop that is being built, and enters it.
+    pub(super) fn entered(&mut self, relation: &Relation) -> Result<NodeId> {
+        let node = self.outside(|builder| builder.collection(relation))?;
+        let Some(around) = &mut self.around else {
+            return Err(Error::internal("nothing is around what is no loop"));
+        };
+        let at = around.inputs.iter().position(|input| *input == node);
+        let input = at.unwrap_or_else(|| {
+            around.inputs.push(node);
+            around.inputs.len() - 1
+        });
+        Ok(self.add(Node::Entered { input }))
+    }
+
+    /// Builds what a name stands for, inside a loop or outside of it.
+    pub(super) fn bind(&mut self, id: u64, value: &Relation) -> Result<()> {
+        if self.is_outside(value) {
+            return self.outside(|builder| builder.bind(id, value));
+        }
+        let node = self.collection(value)?;
+        if let Some(around) = &mut self.around {
+            around.inside.insert(id);
+        }
+        self.locals.insert(id, node);
+        Ok(())
+    }
+
+    /// Builds something outside of the loop that is being built.
+    fn outside<R>(&mut self, build: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let mut around = self.around.take();
+        self.swap(&mut around);
+        let built = build(self);
+        self.swap(&mut around);
+        self.around = around;
+        built
+    }
+
+    fn swap(&mut self, around: &mut Option<Around>) {
+        if let Some(around) = around {
+            std::mem::swap(&mut self.nodes, &mut around.nodes);
+            std::mem::swap(&mut self.locals, &mut around.locals);
+        }
+    }
+
+    /// Refuses what time changes inside a loop.
+    pub(super) fn check_timed(&self) -> Result<()> {
+        match self.around {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported(
+                "a comparison with now() inside a recursion",
+                "Compare in a subquery that the recursion reads, or behind it.",
+            )),
+        }
+    }
+
+    /// Refuses aggregates inside a loop that are not the only part of their group.
+    pub(super) fn check_reduce(
+        &self,
+        key: &[Expr],
+        aggregates: &[Aggregate],
+        input: &Relation,
+    ) -> Result<()> {
+        if self.around.is_none() {
+            return Ok(());
+        }
+        let columns = input.typ().columns;
+        let identity = key.iter().all(|e| e.typ(&columns).scalar.key_is_identity());
+        let fits = match aggregates {
+            [] => true,
+            [one] => identity && !matches!(one.func.method(), Method::Sum(_)),
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::unsupported(
+            "this aggregation inside a recursion",
+            "DISTINCT and one min() or max() are there; aggregate what the recursion returns.",
+        ))
+    }
+}
