@@ -5,7 +5,7 @@ use sqlparser::ast;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Relation};
-use crate::repr::{ColumnType, Datum};
+use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
@@ -13,6 +13,11 @@ use crate::sql::bind::order;
 use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
+
+/// PostgreSQL's functions of these operators between bigints.
+const INT8_LT: u32 = 469;
+const INT8_LE: u32 = 471;
+const INT8_MINUS: u32 = 464;
 
 /// A column of a query's result.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,6 +231,9 @@ impl Binder<'_, '_> {
 
     /// The query with its limits applied to the rows.
     pub fn cut(&mut self, mut query: Query) -> Result<Query> {
+        if [&query.limit, &query.offset].into_iter().flatten().any(is_parameter) {
+            return Ok(cut_by_parameters(query));
+        }
         let limit = match query.limit.take() {
             Some(limit) => self.constant_count(limit, "LIMIT")?,
             None => None,
@@ -323,7 +331,7 @@ impl Binder<'_, '_> {
         }
         let limit = match &fetch.quantity {
             Some(quantity) => self.count(quantity, Clause::Limit)?,
-            None => Typed::literal(Datum::Int8(1), crate::repr::ScalarType::Int8).expr,
+            None => Typed::literal(Datum::Int8(1), ScalarType::Int8).expr,
         };
         Ok((Some(limit), offset))
     }
@@ -340,6 +348,41 @@ impl Binder<'_, '_> {
         }
         Ok(count)
     }
+}
+
+/// Whether a number of rows is known when the statement runs, and not before.
+fn is_parameter(count: &Expr) -> bool {
+    let asks = |e: &Expr| matches!(e, Expr::Outer { .. } | Expr::Subquery { .. });
+    count.any(&mut |e| matches!(e, Expr::Parameter(..))) && !count.any(&mut |e| asks(e))
+}
+
+/// The query with limits that are parameters: conditions on the number of a row, which become
+/// limits once values stand in the place of the parameters.
+fn cut_by_parameters(mut query: Query) -> Query {
+    let arity = query.plan.arity();
+    let int8 = |value| Expr::literal(Datum::Int8(value), ScalarType::Int8);
+    let fault =
+        |clause: &str| Expr::Raise(negative(clause).into(), ColumnType::nullable(ScalarType::Bool));
+    let is_negative = |count: &Expr| Expr::call_by_oid(INT8_LT, vec![count.clone(), int8(0)]);
+    let mut number = Expr::Column(arity);
+    let (mut faults, mut conditions) = (vec![], vec![]);
+    if let Some(offset) = query.offset.take() {
+        let passed = Expr::Coalesce(vec![offset.clone(), int8(0)]);
+        faults.push((is_negative(&offset), fault("OFFSET")));
+        conditions.push(Expr::call_by_oid(INT8_LT, vec![passed.clone(), number.clone()]));
+        number = Expr::call_by_oid(INT8_MINUS, vec![number, passed]);
+    }
+    if let Some(limit) = query.limit.take() {
+        let within = Expr::call_by_oid(INT8_LE, vec![number, limit.clone()]);
+        faults.push((is_negative(&limit), fault("LIMIT")));
+        conditions.push(Expr::or(vec![limit.is_null(), within]));
+    }
+    let otherwise = Box::new(Expr::and(conditions));
+    let predicates = vec![Expr::Case { branches: faults, otherwise }];
+    let order = std::mem::take(&mut query.order);
+    let plan = query.plan.ranked(vec![], order).filter(predicates);
+    query.plan = plan.project((0..arity).collect());
+    query
 }
 
 /// The error of a negative number of rows.
