@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::expr::cast::Cast;
 use crate::expr::error::EvalError;
 use crate::expr::func::{Func, Volatility};
-use crate::expr::functions::boolean;
+use crate::expr::functions::{boolean, integer};
 use crate::repr::{ColumnType, Datum, Row, ScalarType, value};
 
 /// A scalar expression.
@@ -259,7 +259,7 @@ impl Expr {
     /// Whether evaluation can fail.
     pub fn is_fallible(&self) -> bool {
         self.any(&mut |e| match e {
-            Expr::Call { func, .. } => func.fallible,
+            Expr::Call { func, args } => func.fallible && !integer::cannot_fail(func, args),
             Expr::Cast { cast, to, .. } => cast.fallible || to.typmod >= 0,
             Expr::Raise(..) | Expr::Subquery { .. } => true,
             _ => false,

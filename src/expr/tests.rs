@@ -107,6 +107,15 @@ fn folding_keeps_failures_in_their_places() {
 }
 
 #[test]
+fn a_division_by_a_literal_cannot_fail_but_by_0_and_by_minus_1() {
+    let by = |symbol: &str, divisor: i32| op(symbol, Expr::Column(0), int(divisor)).is_fallible();
+    assert!(!by("/", 20) && !by("%", 20) && !by("/", -2) && !by("%", -1));
+    assert!(by("/", 0) && by("%", 0) && by("/", -1) && by("+", 1));
+    assert!(op("%", Expr::Column(0), Expr::Column(1)).is_fallible());
+    assert!(op("/", op("+", Expr::Column(0), int(1)), int(2)).is_fallible());
+}
+
+#[test]
 fn a_filter_is_one_conjunction_wherever_columns_are_computed() {
     let (arena, settings) = (Bump::new(), FormatSettings::default());
     let cx = EvalContext { arena: &arena, settings: &settings };

@@ -7,6 +7,7 @@ use crate::coord::request::dropped;
 use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::{CopyFormat, CopyFrom, CopyOptions};
 use crate::repr::value::decode_values;
+use crate::repr::{Row, ScalarType};
 use crate::session::copy::{CopyReader, CopyWriter};
 use crate::session::frontend::{Format, Frontend};
 use crate::session::session::{Outcome, Session};
@@ -33,7 +34,8 @@ impl Session {
         let mut reader = CopyReader::new(&copy.options, named, &item.name, &settings)?;
         out.copy_in_response(wire_format(&copy.options), columns.len());
         out.flush().await?;
-        let (mut count, mut rows, mut at_end) = (0, Vec::with_capacity(ROWS_AT_ONCE), false);
+        let (mut count, mut at_end) = (0, false);
+        let (mut rows, mut lines) = (Vec::with_capacity(ROWS_AT_ONCE), Vec::new());
         while !at_end {
             match self.cancel.or(out.copy_in_data()).await? {
                 Some(data) => reader.push(&data),
@@ -43,14 +45,18 @@ impl Session {
                 }
             }
             while let Some(row) = reader.next()? {
+                lines.push(reader.line_number());
                 rows.push(row);
                 if rows.len() == ROWS_AT_ONCE {
-                    let full = std::mem::replace(&mut rows, Vec::with_capacity(ROWS_AT_ONCE));
-                    count += self.put_copied(&copy, full, &types).await?;
+                    let put = self.put_copied(&copy, &rows, &types, &lines).await;
+                    count += put.map_err(|fault| on_line(&reader, fault))?;
+                    rows.clear();
+                    lines.clear();
                 }
             }
         }
-        count += self.put_copied(&copy, rows, &types).await?;
+        let put = self.put_copied(&copy, &rows, &types, &lines).await;
+        count += put.map_err(|fault| on_line(&reader, fault))?;
         Ok(Outcome::Done(format!("COPY {count}")))
     }
 
@@ -80,11 +86,32 @@ impl Session {
         self.commit_work(Some(exclusive.token())).await
     }
 
+    /// Puts rows that came on these lines. Where one of them is refused, they are put one by one,
+    /// to find which.
     async fn put_copied(
         &mut self,
         copy: &CopyFrom,
-        rows: Vec<crate::repr::Row>,
-        types: &[crate::repr::ScalarType],
+        rows: &[Row],
+        types: &[ScalarType],
+        lines: &[u64],
+    ) -> std::result::Result<usize, (Error, Option<u64>)> {
+        let error = match self.put_given(copy, rows, types).await {
+            Ok(count) => return Ok(count),
+            Err(error) => error,
+        };
+        for (row, line) in rows.iter().zip(lines) {
+            if let Err(error) = self.put_given(copy, std::slice::from_ref(row), types).await {
+                return Err((error, Some(*line)));
+            }
+        }
+        Err((error, None))
+    }
+
+    async fn put_given(
+        &mut self,
+        copy: &CopyFrom,
+        rows: &[Row],
+        types: &[ScalarType],
     ) -> Result<usize> {
         if rows.is_empty() {
             return Ok(0);
@@ -159,6 +186,14 @@ fn send_line<F: Frontend>(line: &mut Vec<u8>, out: &mut F) {
     if !line.is_empty() {
         out.copy_data(line);
         line.clear();
+    }
+}
+
+/// The error about a row, with the line that it came on.
+fn on_line(reader: &CopyReader, (error, line): (Error, Option<u64>)) -> Error {
+    match line {
+        Some(line) => error.with_context(reader.line_context(line)),
+        None => error,
     }
 }
 

@@ -137,7 +137,7 @@ impl Session {
         let Some(source) = create.source else { return Ok(Outcome::Done("CREATE TABLE".into())) };
         let (rows, types) = self.source_rows(*source).await?;
         let columns: Vec<_> = (0..width).map(ColumnSource::Source).collect();
-        let rows = self.complete_rows(first, &columns, rows, &types).await?;
+        let rows = self.complete_rows(first, &columns, &rows, &types).await?;
         let count = self.put_rows(first, rows, false).await?.len();
         Ok(Outcome::Done(format!("SELECT {count}")))
     }

@@ -38,7 +38,7 @@ impl Session {
     pub(super) async fn insert(&mut self, insert: Insert) -> Result<Outcome> {
         self.check_writable("INSERT")?;
         let rows = self.source_rows(insert.source).await?;
-        let rows = self.complete_rows(insert.table, &insert.columns, rows.0, &rows.1).await?;
+        let rows = self.complete_rows(insert.table, &insert.columns, &rows.0, &rows.1).await?;
         let written = self.put_rows(insert.table, rows, insert.on_conflict_do_nothing).await?;
         self.written("INSERT 0", written, insert.returning).await
     }
@@ -71,7 +71,7 @@ impl Session {
         &mut self,
         table: GlobalId,
         columns: &[ColumnSource],
-        rows: Vec<Row>,
+        rows: &[Row],
         types: &[ScalarType],
     ) -> Result<Vec<Row>> {
         let item = self.transaction()?.catalog.expect(table)?.clone();
@@ -82,7 +82,7 @@ impl Session {
         let settings = self.variables.format().clone();
         let mut arena = Bump::new();
         let mut whole = Vec::with_capacity(rows.len());
-        for row in &rows {
+        for row in rows {
             arena.reset();
             let cx = EvalContext { arena: &arena, settings: &settings };
             let mut given = Vec::with_capacity(types.len());

@@ -110,7 +110,7 @@ impl Value {
             Kind::Enum(words) => {
                 parse_word(words, text).map(|w| Value::Text(w.to_owned())).ok_or_else(|| {
                     let hint = format!("Available values: {}.", words.join(", "));
-                    invalid(name, text).with_hint(hint)
+                    invalid(&name.to_ascii_lowercase(), text).with_hint(hint)
                 })
             }
             Kind::Text | Kind::Role => Ok(Value::Text(text.to_owned())),

@@ -46,6 +46,20 @@ impl Binder<'_, '_> {
         Ok(Statement::CopyTo(CopyTo { query, options }))
     }
 
+    /// COPY with HEADER MATCH.
+    pub fn copy_matching(&mut self, statement: &ast::Statement) -> Result<Statement> {
+        match self.copy(statement)? {
+            Statement::CopyFrom(mut copy) => {
+                copy.options.header = CopyHeader::Match;
+                Ok(Statement::CopyFrom(copy))
+            }
+            _ => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use \"match\" with HEADER in COPY TO",
+            )),
+        }
+    }
+
     /// COPY of a query, a SUBSCRIBE or a statement with RETURNING; its options stand in another
     /// COPY.
     pub fn copy_query(&mut self, query: Statement, options: &ast::Statement) -> Result<Statement> {

@@ -149,6 +149,7 @@ impl Binder<'_, '_> {
             }
             syntax::Statement::Prepare { name, types, text } => self.prepare(name, types, text),
             syntax::Statement::Retaining { statement, .. } => self.sql(statement),
+            syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),
         }
     }

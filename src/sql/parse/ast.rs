@@ -35,6 +35,8 @@ pub enum Statement {
         /// A COPY statement around another query, for its options.
         options: Box<ast::Statement>,
     },
+    /// `COPY … (HEADER MATCH)`: a COPY whose header has to hold the names of the columns.
+    CopyMatching(Box<ast::Statement>),
     /// `PREPARE`.
     Prepare {
         /// Its name.

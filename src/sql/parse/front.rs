@@ -60,8 +60,24 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
         let statement = Box::new(parse_tokens(source, &tokens, Parser::parse_statement)?);
         return Ok(Statement::Retaining { statement, history });
     }
+    if let Some(tokens) = header_match(tokens) {
+        let statement = parse_tokens(source, &tokens, Parser::parse_statement)?;
+        return Ok(Statement::CopyMatching(Box::new(statement)));
+    }
     let statement = parse_tokens(source, tokens, Parser::parse_statement)?;
     Ok(Statement::Sql(Box::new(statement)))
+}
+
+/// The tokens of a COPY without the MATCH of its `HEADER MATCH`, where there is one.
+fn header_match(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let word = |at: usize, word: &str| tokens.get(at).is_some_and(|t| is_word(&t.token, word));
+    if !word(0, "copy") {
+        return None;
+    }
+    let is_option = |at: usize| matches!(tokens[at - 1].token, Token::LParen | Token::Comma);
+    let at = (1..tokens.len())
+        .find(|at| is_option(*at) && word(*at, "header") && word(at + 1, "match"))?;
+    Some([&tokens[..=at], &tokens[at + 2..]].concat())
 }
 
 fn is_query(cursor: &Cursor<'_>) -> bool {

@@ -19,5 +19,6 @@ mod rewrite;
 mod session;
 mod statements;
 mod subscribe;
+mod tokens;
 
 pub use statements::{ParsedStatement, parse};

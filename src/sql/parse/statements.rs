@@ -6,14 +6,14 @@
 use std::fmt;
 
 use sqlparser::ast as sqlast;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::sql::parse::ast::Statement;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::{Lines, byte_offset};
 use crate::sql::parse::rewrite::rewrite;
+use crate::sql::parse::tokens::tokenize;
 use crate::sql::parse::{frames, front, grouping, limits};
 use crate::sql::stack;
 
@@ -84,7 +84,7 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     limits::check_bytes(text)?;
     let lines = Lines::of(text);
     let source = Source { text, lines: &lines };
-    let tokens = tokenize(&source)?;
+    let tokens = grouping::rewrite(frames::rewrite(tokenize(&source)?));
     let mut statements = vec![];
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
@@ -106,15 +106,6 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
         });
     }
     Ok(statements)
-}
-
-/// The tokens of a text, without white space.
-fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
-    let mut tokens = Tokenizer::new(&PostgreSqlDialect {}, source.text)
-        .tokenize_with_location()
-        .map_err(|e| source.tokenizer_error(&e))?;
-    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
-    Ok(grouping::rewrite(frames::rewrite(tokens)))
 }
 
 #[cfg(test)]
