@@ -30,6 +30,8 @@ pub(super) struct Lone {
     values: Vec<Value>,
     /// What it answered; none: rows, which cannot be taken back.
     tag: Option<String>,
+    /// Whether it is a COPY, whose data has been taken and is not there again.
+    is_copy: bool,
 }
 
 /// A portal whose lone statement has run, but was not answered: it is committed first.
@@ -90,10 +92,12 @@ impl Session {
                     Outcome::Done(tag) => Some(tag.clone()),
                     _ => None,
                 };
+                let is_copy = matches!(outcome, Outcome::CopyIn(_));
                 self.lone = (first || self.lone_possible).then(|| Lone {
                     prepared: prepared.clone(),
                     values,
                     tag,
+                    is_copy,
                 });
                 self.lone_possible = false;
                 portal.outcome = Some(outcome);
@@ -173,6 +177,9 @@ impl Session {
             return Ok(());
         }
         let _limit = self.time_limit();
+        if lone.as_ref().is_some_and(|lone| lone.is_copy) {
+            self.commit_copied().await?;
+        }
         match (self.commit_writes(None).await, lone) {
             (Ok(()), _) => {}
             (Err(error), Some(lone)) if error.code == SqlState::SERIALIZATION_FAILURE => {

@@ -74,17 +74,76 @@ impl Rows {
         }
     }
 
-    /// Reads all rows and puts them in order.
+    /// Reads all rows and puts them in order. Where only the first are wanted, no more are kept.
     pub(super) async fn sort(&mut self, order: &[ColumnOrder], cancel: &CancelToken) -> Result<()> {
-        let mut rows: Vec<_> = std::mem::take(&mut self.waiting).into();
+        let wanted = self.left.map(|left| left.saturating_add(self.skip));
+        let mut first = First::new(&self.types, order, wanted);
+        first.add(std::mem::take(&mut self.waiting).into());
         if let Some(mut stream) = self.stream.take() {
             while let Some(more) = cancel.or(stream.next()).await? {
-                rows.extend(more);
+                first.add(more);
             }
         }
         cancel.check()?;
-        self.waiting = sorted(rows, &self.types, order).into();
+        self.waiting = first.finish().into();
         Ok(())
+    }
+}
+
+/// How many rows may gather beyond those that are wanted, before the others are given up.
+const SURPLUS: usize = 4096;
+
+/// The first rows of an order, out of all that come.
+struct First<'a> {
+    types: &'a [ScalarType],
+    order: &'a [ColumnOrder],
+    /// How many are wanted; a row that occurs more than once counts as one.
+    wanted: usize,
+    rows: Vec<(Row, Diff)>,
+    /// The last of the wanted rows so far: what comes after it is of no use.
+    last: Option<Row>,
+}
+
+impl<'a> First<'a> {
+    fn new(types: &'a [ScalarType], order: &'a [ColumnOrder], wanted: Option<u64>) -> First<'a> {
+        let wanted = wanted.and_then(|wanted| wanted.try_into().ok()).unwrap_or(usize::MAX);
+        First { types, order, wanted, rows: Vec::new(), last: None }
+    }
+
+    fn add(&mut self, mut more: Vec<(Row, Diff)>) {
+        if let Some(last) = &self.last {
+            let (mut limit, mut datums) = (Vec::new(), Vec::new());
+            decode_values(self.types, last.bytes(), &mut limit);
+            let limit: Vec<_> = self.order.iter().map(|by| limit[by.column]).collect();
+            let mut keys = Vec::new();
+            for (row, count) in &mut more {
+                datums.clear();
+                decode_values(self.types, row.bytes(), &mut datums);
+                keys.clear();
+                keys.extend(self.order.iter().map(|by| datums[by.column]));
+                if compare(&keys, &limit, self.order).is_gt() {
+                    *count = 0;
+                }
+            }
+            more.retain(|(_, count)| *count > 0);
+        }
+        match self.rows.is_empty() {
+            true => self.rows = more,
+            false => self.rows.extend(more),
+        }
+        if self.rows.len() > self.wanted.saturating_mul(2).max(SURPLUS) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.rows = sorted(std::mem::take(&mut self.rows), self.types, self.order);
+        self.rows.truncate(self.wanted);
+        self.last = self.rows.last().map(|(row, _)| row.clone());
+    }
+
+    fn finish(self) -> Vec<(Row, Diff)> {
+        sorted(self.rows, self.types, self.order)
     }
 }
 
@@ -136,6 +195,26 @@ fn compare(left: &[Datum<'_>], right: &[Datum<'_>], order: &[ColumnOrder]) -> Or
 mod tests {
     use super::*;
     use crate::repr::value::pack;
+
+    #[test]
+    fn the_first_of_many_are_those_of_all() {
+        let types = [ScalarType::Int4, ScalarType::Int4];
+        let order = [ColumnOrder { column: 0, descending: true, nulls_first: false }];
+        let number = |n: u32| (n.wrapping_mul(2_654_435_761) % 1000) as i32;
+        let row = |n: u32| {
+            let key = if n % 7 == 0 { Datum::Null } else { Datum::Int4(number(n)) };
+            (pack(&[key, Datum::Int4(number(n + 1) % 3)]), 1)
+        };
+        let all: Vec<_> = (0..20_000).map(row).collect();
+        let expected = sorted(all.clone(), &types, &order);
+        for wanted in [0, 1, 10, 3000, 30_000] {
+            let mut first = First::new(&types, &order, Some(wanted));
+            all.chunks(777).for_each(|chunk| first.add(chunk.to_vec()));
+            let wanted = expected.len().min(wanted as usize);
+            assert!(first.rows.len() <= SURPLUS.max(2 * wanted) + 777);
+            assert_eq!(first.finish()[..wanted], expected[..wanted]);
+        }
+    }
 
     #[test]
     fn order_puts_nulls_where_it_says() {

@@ -299,8 +299,7 @@ impl Session {
         self.notices.clear();
         match &mut self.transaction {
             Some(transaction) if transaction.mode != Mode::Implicit => {
-                transaction.mode = Mode::Failed;
-                transaction.work.buffers.clear();
+                transaction.fail();
             }
             _ => {
                 self.abandon();

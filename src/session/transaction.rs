@@ -2,7 +2,8 @@
 //! it has read.
 //!
 //! Writes are buffered until COMMIT. The catalog is the snapshot's with the transaction's own
-//! definitions applied. A savepoint is a copy of the buffers; rows are shared where they can be.
+//! definitions applied. A savepoint is a place in the buffers, which only grow; as long as there
+//! is one, they note what would have to be undone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -47,41 +48,74 @@ pub(super) struct Transaction {
 }
 
 /// What a transaction has done so far.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Work {
     pub(super) ddl: Vec<DdlChange>,
     pub(super) buffers: BTreeMap<GlobalId, Buffer>,
     pub(super) reads: Vec<ReadSet>,
+    /// Buffers of tables that were dropped while there was a savepoint.
+    dropped: Vec<(GlobalId, Buffer)>,
 }
 
 /// A point to go back to.
 pub(super) struct Savepoint {
     pub(super) name: String,
-    work: Work,
+    ddl: Vec<DdlChange>,
+    /// How far each buffer had grown.
+    marks: BTreeMap<GlobalId, Mark>,
+    /// How many buffers were dropped.
+    dropped: usize,
     catalog: Arc<Catalog>,
 }
 
+/// A place in a buffer.
+#[derive(Clone, Copy)]
+struct Mark {
+    updates: usize,
+    undo: usize,
+}
+
 /// The changes of one table that are not committed, in its layout.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Buffer {
     pub(super) updates: Vec<(Row, Row, Diff)>,
     /// Whether a key that it touched is there after it.
     pub(super) keys: HashMap<Row, bool>,
+    /// What `keys` said of a key before each change, since there is a savepoint.
+    undo: Vec<(Row, Option<bool>)>,
 }
 
 impl Buffer {
-    /// Adds changes: rows that go before rows that come.
-    pub(super) fn apply(&mut self, updates: Vec<(Row, Row, Diff)>, keyed: bool) {
+    /// Adds changes: rows that go before rows that come. They can be undone where `undoable`.
+    fn apply(&mut self, updates: Vec<(Row, Row, Diff)>, keyed: bool, undoable: bool) {
         if keyed {
             for present in [false, true] {
-                let those = updates.iter().filter(|(_, _, diff)| (*diff > 0) == present);
-                self.keys.extend(those.map(|(key, _, _)| (key.clone(), present)));
+                for (key, ..) in updates.iter().filter(|(_, _, diff)| (*diff > 0) == present) {
+                    let before = self.keys.insert(key.clone(), present);
+                    if undoable {
+                        self.undo.push((key.clone(), before));
+                    }
+                }
             }
         }
         if self.updates.is_empty() {
             self.updates = updates;
         } else {
             self.updates.extend(updates);
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { updates: self.updates.len(), undo: self.undo.len() }
+    }
+
+    fn go_back(&mut self, mark: Mark) {
+        self.updates.truncate(mark.updates);
+        for (key, before) in self.undo.drain(mark.undo..).rev() {
+            match before {
+                Some(present) => self.keys.insert(key, present),
+                None => self.keys.remove(&key),
+            };
         }
     }
 
@@ -152,7 +186,10 @@ impl Transaction {
         let change = Change { id, item: item.map(Arc::new) };
         self.catalog = Arc::new(self.catalog.with(std::slice::from_ref(&change))?);
         if change.item.is_none() {
-            self.work.buffers.remove(&id);
+            let buffer = self.work.buffers.remove(&id);
+            if !self.savepoints.is_empty() {
+                self.work.dropped.extend(buffer.map(|buffer| (id, buffer)));
+            }
             if self.made(id) {
                 // Nobody else ever sees it.
                 self.work.ddl.retain(|ddl| ddl.change.id != id);
@@ -191,14 +228,38 @@ impl Transaction {
 
     /// `SAVEPOINT`.
     pub(super) fn savepoint(&mut self, name: String) {
-        let (work, catalog) = (self.work.clone(), self.catalog.clone());
-        self.savepoints.push(Savepoint { name, work, catalog });
+        let marks = self.work.buffers.iter().map(|(id, buffer)| (*id, buffer.mark())).collect();
+        self.savepoints.push(Savepoint {
+            name,
+            ddl: self.work.ddl.clone(),
+            marks,
+            dropped: self.work.dropped.len(),
+            catalog: self.catalog.clone(),
+        });
+    }
+
+    /// Buffers changes of a table.
+    pub(super) fn buffer(&mut self, table: GlobalId, updates: Vec<(Row, Row, Diff)>, keyed: bool) {
+        let undoable = !self.savepoints.is_empty();
+        self.work.buffers.entry(table).or_default().apply(updates, keyed, undoable);
+    }
+
+    /// What an error in a block leaves of its work: what a savepoint may need.
+    pub(super) fn fail(&mut self) {
+        self.mode = Mode::Failed;
+        if self.savepoints.is_empty() {
+            self.work.buffers.clear();
+        }
     }
 
     /// `RELEASE SAVEPOINT`; returns how many there are around it.
     pub(super) fn release(&mut self, name: &str) -> Result<usize> {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at);
+        if self.savepoints.is_empty() {
+            self.work.buffers.values_mut().for_each(|buffer| buffer.undo.clear());
+            self.work.dropped.clear();
+        }
         Ok(at)
     }
 
@@ -208,8 +269,16 @@ impl Transaction {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at + 1);
         let savepoint = &self.savepoints[at];
-        let reads = std::mem::take(&mut self.work.reads);
-        self.work = Work { reads, ..savepoint.work.clone() };
+        let work = &mut self.work;
+        work.buffers.extend(work.dropped.drain(savepoint.dropped..));
+        work.buffers.retain(|table, buffer| {
+            let mark = savepoint.marks.get(table);
+            mark.is_some_and(|mark| {
+                buffer.go_back(*mark);
+                true
+            })
+        });
+        work.ddl = savepoint.ddl.clone();
         self.catalog = savepoint.catalog.clone();
         self.mode = Mode::Block;
         Ok(at)
@@ -219,5 +288,31 @@ impl Transaction {
         self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
             Error::new(SqlState::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_goes_back_to_where_it_was() {
+        let row = |text: &str| Row::new(text.as_bytes());
+        let change = |key: &str, diff| (row(key), row("value"), diff);
+        let mut buffer = Buffer::default();
+        buffer.apply(vec![change("a", 1), change("b", 1)], true, false);
+        let (mark, keys) = (buffer.mark(), buffer.keys.clone());
+        buffer.apply(vec![change("a", 1), change("a", -1), change("b", -1)], true, true);
+        let inner = buffer.mark();
+        buffer.apply(vec![change("b", 1), change("c", 1)], true, true);
+        buffer.apply(vec![change("c", -1)], true, true);
+        assert_eq!(buffer.keys.get(&row("c")), Some(&false));
+        buffer.go_back(inner);
+        let expected = [("a", Some(true)), ("b", Some(false)), ("c", None)];
+        for (key, present) in expected {
+            assert_eq!(buffer.keys.get(&row(key)).copied(), present, "{key}");
+        }
+        buffer.go_back(mark);
+        assert_eq!((buffer.keys, buffer.updates.len()), (keys, 2));
     }
 }

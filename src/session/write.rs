@@ -169,8 +169,7 @@ impl Session {
 
     fn buffer(&mut self, table: GlobalId, updates: Vec<(Row, Row, Diff)>) -> Result<()> {
         let keyed = self.is_keyed(table)?;
-        let buffers = &mut self.transaction_mut()?.work.buffers;
-        buffers.entry(table).or_default().apply(updates, keyed);
+        self.transaction_mut()?.buffer(table, updates, keyed);
         Ok(())
     }
 

@@ -83,6 +83,30 @@ async fn copies_both_ways() {
     assert_eq!(count, 1000, "a copy that was given up leaves nothing");
 }
 
+/// A lone statement never fails because of a concurrent one, and a COPY is one.
+#[tokio::test]
+async fn a_copy_goes_through_beside_others() {
+    let weir = Weir::start(1);
+    let (client, other) = (connect(weir.port).await, connect(weir.port).await);
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").await.unwrap();
+    for (taken, rows) in [(false, 2), (true, 0)] {
+        let sink = client.copy_in("COPY t FROM STDIN").await.unwrap();
+        pin_mut!(sink);
+        sink.send(Bytes::from("5\tcopied\n6\tcopied\n")).await.unwrap();
+        // Somebody writes a key that the COPY has found free.
+        other.batch_execute("DELETE FROM t; INSERT INTO t VALUES (5, 'other')").await.unwrap();
+        if !taken {
+            other.batch_execute("DELETE FROM t").await.unwrap();
+        }
+        match sink.finish().await {
+            Ok(count) => assert_eq!((count, taken), (rows, false)),
+            Err(error) => assert_eq!((code(&error), taken), (&SqlState::UNIQUE_VIOLATION, true)),
+        }
+        let count: i64 = other.query_one("SELECT count(*) FROM t", &[]).await.unwrap().get(0);
+        assert_eq!(count, if taken { 1 } else { 2 });
+    }
+}
+
 #[tokio::test]
 async fn transactions_and_errors() {
     let weir = Weir::start(1);
