@@ -202,7 +202,7 @@ mod tests {
         let order = [ColumnOrder { column: 0, descending: true, nulls_first: false }];
         let number = |n: u32| (n.wrapping_mul(2_654_435_761) % 1000) as i32;
         let row = |n: u32| {
-            let key = if n % 7 == 0 { Datum::Null } else { Datum::Int4(number(n)) };
+            let key = if n.is_multiple_of(7) { Datum::Null } else { Datum::Int4(number(n)) };
             (pack(&[key, Datum::Int4(number(n + 1) % 3)]), 1)
         };
         let all: Vec<_> = (0..20_000).map(row).collect();
