@@ -6,7 +6,7 @@
 //! * What sticks to a number is no alias: `0x1F` and `1_000` are not numbers of version 15.
 
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
 
 use crate::error::{Error, Result, SqlState};
 use crate::sql::parse::cursor::is_word;
@@ -20,6 +20,7 @@ pub fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
         .map_err(|e| escape_fault(source, &e).unwrap_or_else(|| source.tokenizer_error(&e)))?;
     let mut tokens: Vec<TokenWithSpan> = Vec::with_capacity(all.len());
     let mut goes_on = Gap::None;
+    let mut place = Place { rest: source.text, at: Location::new(1, 1) };
     for token in all {
         match token.token {
             Token::EOF => {}
@@ -35,13 +36,34 @@ pub fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
                 goes_on = Gap::None;
             }
             _ => {
-                check(source, &token, tokens.last())?;
+                check(source, &mut place, &token, tokens.last())?;
                 tokens.push(token);
                 goes_on = Gap::None;
             }
         }
     }
     Ok(tokens)
+}
+
+/// A place that only moves on, so that all tokens are found in one walk over the text.
+struct Place<'a> {
+    rest: &'a str,
+    at: Location,
+}
+
+impl<'a> Place<'a> {
+    fn text_from(&mut self, place: Location) -> &'a str {
+        let mut chars = self.rest.chars();
+        while (self.at.line, self.at.column) < (place.line, place.column) {
+            match chars.next() {
+                Some('\n') => self.at = Location::new(self.at.line + 1, 1),
+                Some(_) => self.at.column += 1,
+                None => break,
+            }
+        }
+        self.rest = chars.as_str();
+        self.rest
+    }
 }
 
 /// What stands between a token and the one before it.
@@ -65,9 +87,16 @@ impl Gap {
     }
 }
 
-fn check(source: &Source<'_>, token: &TokenWithSpan, before: Option<&TokenWithSpan>) -> Result<()> {
+fn check(
+    source: &Source<'_>,
+    place: &mut Place<'_>,
+    token: &TokenWithSpan,
+    before: Option<&TokenWithSpan>,
+) -> Result<()> {
     match &token.token {
-        Token::Number(..) | Token::HexStringLiteral(_) => check_number(source, token),
+        Token::Number(..) | Token::HexStringLiteral(_) => {
+            check_number(source, place.text_from(token.span.start), token)
+        }
         Token::Word(_)
             if is_word(&token.token, "symmetric")
                 && before.is_some_and(|before| is_word(&before.token, "between")) =>
@@ -83,10 +112,7 @@ fn check(source: &Source<'_>, token: &TokenWithSpan, before: Option<&TokenWithSp
 }
 
 /// Refuses a number that something sticks to.
-fn check_number(source: &Source<'_>, token: &TokenWithSpan) -> Result<()> {
-    let position = source.lines.of_span(token.span);
-    let Some(start) = position.and_then(|p| p.checked_sub(1)) else { return Ok(()) };
-    let rest = &source.text[byte_offset(source.text, start)..];
+fn check_number(source: &Source<'_>, rest: &str, token: &TokenWithSpan) -> Result<()> {
     if !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         // X'1F' is a literal of another kind.
         return Ok(());
@@ -99,7 +125,7 @@ fn check_number(source: &Source<'_>, token: &TokenWithSpan) -> Result<()> {
     let goes_on = |c: char| sticks(c) || c.is_ascii_digit() || c == '$';
     let end = rest[number..].find(|c| !goes_on(c)).map_or(rest.len(), |at| number + at);
     let what = format!("trailing junk after numeric literal at or near \"{}\"", &rest[..end]);
-    Err(Error::new(SqlState::SYNTAX_ERROR, what).at(position))
+    Err(Error::new(SqlState::SYNTAX_ERROR, what).at(source.lines.of_span(token.span)))
 }
 
 /// Where a number ends: digits, a fraction, an exponent.
