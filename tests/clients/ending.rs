@@ -166,11 +166,15 @@ fn history_goes_on_when_its_holder_vanishes() {
     assert_eq!(holder.run("SELECT n FROM t").rows("t").len(), 1);
     let mut subscriber = weir.client();
     subscriber.send_query("SUBSCRIBE t WITH (PROGRESS)").unwrap();
-    let time = loop {
+    // Progress that was made once it is held.
+    let mut times = Vec::new();
+    while times.len() < 2 {
         if let Message::DataRow(values) = subscriber.receive().unwrap() {
-            break String::from_utf8(values[0].clone().unwrap()).unwrap();
+            times.push(String::from_utf8(values[0].clone().unwrap()).unwrap());
+            times.dedup();
         }
-    };
+    }
+    let time = times.swap_remove(1);
     drop(subscriber);
     let then = format!("SELECT n FROM t AS OF {time}");
     std::thread::sleep(Duration::from_millis(2500));
