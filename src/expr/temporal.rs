@@ -369,8 +369,8 @@ mod tests {
         from: i64,
         steps: i64,
     ) -> [Vec<(i64, Verdict)>; 2] {
-        let mut settings = FormatSettings::default();
-        settings.time_zone = TimeZone::parse(zone).unwrap();
+        let time_zone = TimeZone::parse(zone).unwrap();
+        let settings = FormatSettings { time_zone, ..FormatSettings::default() };
         let filter = Temporal::new(vec![predicate], &[ScalarType::TimestampTz], &settings).unwrap();
         let arena = Bump::new();
         let cx = EvalContext { arena: &arena, settings: &settings };

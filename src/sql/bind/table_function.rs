@@ -22,7 +22,7 @@ use crate::sql::bind::name;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Column, Scope, Table};
 
-/// What the parser calls `ROWS FROM (…)`, which it does not know ([`crate::sql::parse`]).
+/// What the parser calls `ROWS FROM (…)`, which it does not know ([`mod@crate::sql::parse`]).
 pub const ROWS_FROM: &str = "rows from";
 
 /// Functions that stand as one item of FROM.
