@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::{Expr, Literal};
 use crate::expr::temporal::Temporal;
@@ -208,6 +208,12 @@ impl<'a> Builder<'a> {
 
     /// The rows that pass a filter while they do.
     fn temporal(&mut self, input: &Relation, predicates: &[Expr]) -> Result<NodeId> {
+        if self.around.is_some() {
+            return Err(Error::unsupported(
+                "now() in the part of a recursion that depends on it",
+                "Filter what the recursion starts from, or what comes of it.",
+            ));
+        }
         // What can fail must not be asked of rows that the clock keeps out.
         let (timed, plain): (Vec<Expr>, Vec<Expr>) =
             predicates.iter().cloned().partition(|p| p.reads_clock() || p.is_fallible());
@@ -225,7 +231,7 @@ impl<'a> Builder<'a> {
             Relation::Constant { rows, .. } => Node::Constant { rows: rows.clone() },
             Relation::Get { id: Id::Local(id), .. } => {
                 return self.locals.get(id).copied().ok_or_else(|| {
-                    crate::error::Error::internal(format!("l{id} is read outside of its binding"))
+                    Error::internal(format!("l{id} is read outside of its binding"))
                 });
             }
             Relation::Let { id, value, body } => {
