@@ -62,11 +62,13 @@ pub struct Maker<'a> {
     pub rng: &'a mut StdRng,
     /// How many names have been given.
     names: usize,
+    /// How many queries are around what is being made.
+    pub level: usize,
 }
 
 impl Maker<'_> {
     pub fn new(rng: &mut StdRng) -> Maker<'_> {
-        Maker { rng, names: 0 }
+        Maker { rng, names: 0, level: 0 }
     }
 
     pub fn name(&mut self) -> String {
@@ -76,6 +78,13 @@ impl Maker<'_> {
 
     /// A query with so many levels of queries inside.
     pub fn query(&mut self, depth: usize) -> Query {
+        self.level += 1;
+        let query = self.drawn(depth);
+        self.level -= 1;
+        query
+    }
+
+    fn drawn(&mut self, depth: usize) -> Query {
         match self.rng.random_range(0..18) {
             10..=12 => self.asking(depth.min(1)),
             13 => self.lateral(depth.min(1)),
