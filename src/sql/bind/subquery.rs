@@ -156,13 +156,18 @@ impl Binder<'_, '_> {
             let message = format!("subquery has too {many} columns");
             return Err(Error::new(SqlState::SYNTAX_ERROR, message).at(position));
         }
-        let mut args: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();
+        let from_outside: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();
+        let mut args = from_outside.clone();
         let (mut pairs, mut inner_nulls, mut outer_nulls) = (vec![], vec![], vec![]);
         for (index, (left, column)) in left.into_iter().zip(&columns).enumerate() {
             // What has no type takes that of the column.
             let left = match left.scalar(self) {
                 None => self.give_type(left, ColumnType::nullable(column.ty.scalar))?,
                 Some(_) => self.settle(left)?,
+            };
+            let left = match left.expr.is_fallible() && !left.expr.is_constant() {
+                true => self.where_asked(left, &plan, level, &from_outside),
+                false => left,
             };
             let ty = left.ty;
             let asked = match left.expr.is_constant() {
@@ -190,6 +195,16 @@ impl Binder<'_, '_> {
         let ty = ColumnType { nullable, ..ColumnType::nullable(ScalarType::Bool) };
         let asked = Typed { expr: Expr::Subquery { id, args, output: 0, ty }, ty };
         Ok(self.as_before(asked, whole, 0, cx.clause))
+    }
+
+    /// A value that can fail, computed only where a subquery has a row to compare it with.
+    fn where_asked(&mut self, left: Typed, plan: &Plan, level: usize, args: &[Expr]) -> Typed {
+        let id = self.add_subquery(Subquery { kind: Kind::Exists, plan: plan.clone(), level });
+        let boolean = ColumnType::not_null(ScalarType::Bool);
+        let exists = Expr::Subquery { id, args: args.to_vec(), output: 0, ty: boolean };
+        let ty = ColumnType { nullable: true, ..left.ty };
+        let otherwise = Box::new(Expr::null(ty));
+        Typed { expr: Expr::Case { branches: vec![(exists, left.expr)], otherwise }, ty }
     }
 
     /// Binds a subquery of an expression; also what it takes from outside.
