@@ -108,12 +108,6 @@ impl Binder<'_, '_> {
         Ok(None)
     }
 
-    /// The innermost enclosing scope for which `f` holds.
-    pub fn outer_scope(&self, f: impl Fn(&Scope) -> bool) -> Option<&Scope> {
-        let levels = self.levels.iter().rev().filter(|level| !level.hidden);
-        levels.map(|level| &level.scope).find(|scope| f(scope))
-    }
-
     /// Whether a table of that name is there but cannot be seen from here.
     pub fn is_hidden_table(&self, schema: Option<&str>, name: &str) -> bool {
         let mut hidden = self.levels.iter().filter(|level| level.hidden);
