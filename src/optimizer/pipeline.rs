@@ -49,6 +49,11 @@ pub const SIMPLIFY: &[Rule] = &[
 pub const FINISH: &[Rule] = &[
     Rule { name: "projection_pushdown", apply: rules::projection_pushdown::apply },
     Rule { name: "fuse", apply: rules::fuse::apply },
+    Rule { name: "union_flattening", apply: rules::union_flattening::apply },
+    Rule { name: "union_cancelling", apply: rules::union_cancelling::apply },
+    Rule { name: "let_inlining", apply: rules::let_inlining::apply },
+    Rule { name: "redundant_joins", apply: rules::redundant_joins::apply },
+    Rule { name: "fuse", apply: rules::fuse::apply },
     Rule { name: "common_subplans", apply: rules::common_subplans::apply },
 ];
 

@@ -118,13 +118,59 @@ fn check_encoding(name: &str, what: &str) -> Result<(), EvalError> {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     match plain.to_ascii_lowercase().as_str() {
         "utf8" | "unicode" => Ok(()),
-        "sqlascii" | "latin1" | "latin2" | "latin9" | "win1252" | "win1250" | "win1251"
-        | "iso88591" | "euccn" | "eucjp" | "euckr" | "koi8r" | "sjis" | "big5" | "gbk" => {
+        other if is_encoding(other) => {
             let hint = "Text is UTF-8 everywhere.";
             Err(Error::unsupported(format!("the encoding {name}"), hint).into())
         }
         _ => Err(invalid(format!("invalid {what} encoding name \"{name}\""))),
     }
+}
+
+/// Whether PostgreSQL has an encoding of this name, in small letters and digits.
+fn is_encoding(name: &str) -> bool {
+    const NAMES: [&str; 32] = [
+        "abc",
+        "alt",
+        "big5",
+        "euccn",
+        "eucjis2004",
+        "eucjp",
+        "euckr",
+        "euctw",
+        "gb18030",
+        "gbk",
+        "johab",
+        "koi8",
+        "koi8r",
+        "koi8u",
+        "mskanji",
+        "muleinternal",
+        "shiftjis",
+        "shiftjis2004",
+        "sjis",
+        "sqlascii",
+        "tcvn",
+        "tcvn5712",
+        "uhc",
+        "vscii",
+        "win",
+        "win866",
+        "win874",
+        "win932",
+        "win936",
+        "win949",
+        "win950",
+        "windows",
+    ];
+    let numbered = |prefix: &str, numbers: std::ops::RangeInclusive<u32>| {
+        let number = name.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
+        number.is_some_and(|number| numbers.contains(&number))
+    };
+    NAMES.contains(&name)
+        || numbered("latin", 1..=10)
+        || numbered("iso8859", 1..=16)
+        || numbered("win", 1250..=1258)
+        || numbered("windows", 866..=1258)
 }
 
 /// The message shows the bytes that one character would have had.

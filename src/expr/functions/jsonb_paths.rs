@@ -43,6 +43,9 @@ fn keys<'a>(list: Datum<'a>) -> impl Iterator<Item = &'a str> {
 
 /// Leaves out members, and elements that are strings, of these names.
 fn without<'a>(value: JsonbRef<'a>, list: Datum<'a>, arena: &'a bumpalo::Bump) -> Answer<'a> {
+    if array(list).dims.count() > 1 {
+        return Err(subscript_error("wrong number of array subscripts"));
+    }
     let is_listed = |name: &str| keys(list).any(|key| key == name);
     let mut builder = JsonbBuilder::new();
     match value.item() {

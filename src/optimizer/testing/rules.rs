@@ -306,3 +306,39 @@ fn disabled_rules_do_not_run() {
     assert_eq!(optimize(relation.clone(), &config), relation);
     assert_eq!(relation.depends_on().first(), Some(&T));
 }
+
+#[test]
+fn union_cancelling() {
+    let found = || t().filter(vec![eq(divide(int(1), col(1)), int(1))]);
+    let beside = Relation::union(vec![found(), u(), found().negate()]);
+    assert_eq!(after("union_cancelling", beside), lines(&["Get u"]));
+    let nothing = Relation::union(vec![found(), found().negate()]);
+    assert_eq!(after("union_cancelling", nothing), lines(&["Constant []"]));
+    unchanged("union_cancelling", Relation::union(vec![t(), found().negate()]));
+    unchanged("union_cancelling", Relation::union(vec![found(), found()]));
+}
+
+#[test]
+fn redundant_joins() {
+    let keys = || t().project(vec![1]).distinct();
+    let with = |relation: Relation, classes: Vec<Equivalence>, outputs: Vec<usize>| {
+        Relation::join(vec![relation, keys()], classes).project(outputs)
+    };
+    let same = || vec![Equivalence::null_safe(vec![col(1), col(3)])];
+    assert_eq!(
+        after("redundant_joins", with(t(), same(), vec![0])),
+        lines(&["Project [#0]", "  Get t"])
+    );
+    let some = t().filter(vec![lt(col(0), int(3))]);
+    assert_eq!(
+        after("redundant_joins", with(some, same(), vec![0])),
+        lines(&["Project [#0]", "  Filter [#0 < 3]", "    Get t"])
+    );
+    // The key is read, NULL meets no NULL, another column is compared, or another relation.
+    unchanged("redundant_joins", with(t(), same(), vec![0, 3]));
+    unchanged("redundant_joins", with(t(), classes(&[&[1, 3]]), vec![0]));
+    unchanged("redundant_joins", with(t(), vec![], vec![0]));
+    unchanged("redundant_joins", with(u(), same(), vec![0]));
+    let any = t().project(vec![]).distinct();
+    assert_eq!(after("redundant_joins", Relation::join(vec![t(), any], vec![])), lines(&["Get t"]));
+}

@@ -41,8 +41,9 @@ pub fn make_time(clock: Clock) -> Result<i64> {
     let well = (0..=24).contains(&hour)
         && (0..60).contains(&minute)
         && (0.0..=60.0 * MICROS_PER_SECOND as f64).contains(&micros);
-    let time =
-        i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE + micros as i64;
+    let whole = i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE;
+    // What is out of range, or no number, may be more than the sum can hold.
+    let time = whole.saturating_add(micros as i64);
     if !well || time > MICROS_PER_DAY {
         return Err(overflow(format!("time field value out of range: {}", shown_clock(clock))));
     }
