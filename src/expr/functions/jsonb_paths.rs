@@ -261,15 +261,15 @@ fn set_lax<'a>(args: &[Datum<'a>], arena: &'a bumpalo::Bump) -> Answer<'a> {
         return Ok(Datum::Null);
     }
     let treatment = match args.get(4) {
-        Some(Datum::Null) => "",
-        Some(word) => text(*word),
-        None => "use_json_null",
+        Some(Datum::Null) => None,
+        Some(word) => Some(text(*word)),
+        None => Some("use_json_null"),
     };
     let is_given = !args[2].is_null();
     match treatment {
-        "" => {}
+        None => {}
         _ if is_given => return set(&[args[0], args[1], args[2], creates], arena),
-        "raise_exception" => {
+        Some("raise_exception") => {
             let detail =
                 "Exception was raised because null_value_treatment is \"raise_exception\".";
             let hint = "To avoid, either change the null_value_treatment argument or ensure that \
@@ -281,16 +281,16 @@ fn set_lax<'a>(args: &[Datum<'a>], arena: &'a bumpalo::Bump) -> Answer<'a> {
                 ..error
             });
         }
-        "use_json_null" => {
+        Some("use_json_null") => {
             let mut null = JsonbBuilder::new();
             null.null();
             let null = Datum::Jsonb(null.finish_in(arena));
             return set(&[args[0], args[1], null, creates], arena);
         }
-        "delete_key" => {
+        Some("delete_key") => {
             return changed(args[0], args[1], jsonb(args[0]), Change::Delete, arena);
         }
-        "return_target" => return Ok(args[0]),
+        Some("return_target") => return Ok(args[0]),
         _ => {}
     }
     Err(invalid(
