@@ -38,6 +38,8 @@ mod subquery;
 mod support;
 #[path = "oracle/tables.rs"]
 mod tables;
+#[path = "oracle/values.rs"]
+mod values;
 #[path = "oracle/window.rs"]
 mod window;
 

@@ -74,6 +74,11 @@ const LETTERS: &[(u32, char)] = &[
     (1185, '4'),
     (3807, 'j'),
     (114, 'h'),
+    (1560, 'x'),
+    (1562, 'X'),
+    (869, 'a'),
+    (650, 'A'),
+    (829, 'm'),
 ];
 
 /// A column's type by its letter; `?` is any that has none.

@@ -67,11 +67,11 @@ pub enum AggFunc {
     BoolAnd,
     /// Whether any is true.
     BoolOr,
-    /// The bits that all integers have.
+    /// The bits that all integers, or strings of bits, have.
     BitAnd(ScalarType),
-    /// The bits that any integer has.
+    /// The bits that any has.
     BitOr(ScalarType),
-    /// The bits that an odd number of integers have.
+    /// The bits that an odd number of them have.
     BitXor(ScalarType),
     /// The variance: of floats as float8, of the others as numeric.
     Variance(Spread),
@@ -313,7 +313,9 @@ impl AggFunc {
             AggFunc::CountStar | AggFunc::Count => Method::Sum(Kind::Count),
             AggFunc::BoolAnd | AggFunc::BoolOr => Method::Sum(Kind::Bool),
             AggFunc::Sum(ty) | AggFunc::Avg(ty) => Method::Sum(Kind::of_type(ty)),
-            AggFunc::BitAnd(_) | AggFunc::BitOr(_) | AggFunc::BitXor(_) => Method::Sum(Kind::Bits),
+            AggFunc::BitAnd(ty) | AggFunc::BitOr(ty) | AggFunc::BitXor(ty) => {
+                Method::Sum(if ty == ScalarType::Bit { Kind::BitStrings } else { Kind::Bits })
+            }
             AggFunc::Variance(spread) | AggFunc::Stddev(spread) => {
                 Method::Sum(Kind::squares_of(spread.ty))
             }

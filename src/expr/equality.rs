@@ -63,12 +63,18 @@ impl Expr {
         }
     }
 
-    /// `a = b` of operands of that type; varchar has text's. None where a type has no `=`.
+    /// `a = b` of operands of that type; varchar has text's, cidr inet's. None where a type has no
+    /// `=`.
     pub fn equal(ty: ScalarType, a: Expr, b: Expr) -> Option<Expr> {
         if ty == ScalarType::Varchar {
             let cast = Cast::find(ScalarType::Varchar, ScalarType::Text)?;
             let to_text = |e: Expr| e.cast(cast, ScalarType::Text, false);
             return Expr::equal(ScalarType::Text, to_text(a), to_text(b));
+        }
+        if ty == ScalarType::Cidr {
+            let cast = Cast::find(ScalarType::Cidr, ScalarType::Inet)?;
+            let to_inet = |e: Expr| e.cast(cast, ScalarType::Inet, false);
+            return Expr::equal(ScalarType::Inet, to_inet(a), to_inet(b));
         }
         if let ScalarType::Array(element) = ty {
             let func = Func(array_comparison::equality().instance(element));

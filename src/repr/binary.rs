@@ -4,8 +4,10 @@ use bumpalo::Bump;
 
 use crate::error::{Error, Result, SqlState};
 use crate::repr::array;
+use crate::repr::bits;
 use crate::repr::datetime;
 use crate::repr::jsonb::{JsonbRef, check_json};
+use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
 use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
@@ -68,6 +70,11 @@ pub fn parse_binary<'a>(
             check_json(text, false)?;
             Datum::Json(text)
         }
+        ScalarType::Bit | ScalarType::Varbit => {
+            Datum::Bits(bits::parse_binary(ty, typmod, bytes, arena)?)
+        }
+        ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_binary(ty, bytes)?),
+        ScalarType::Macaddr => Datum::Macaddr(fixed(bytes)?),
         ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
     })
 }
@@ -99,6 +106,9 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
             out.extend_from_slice(v.to_string().as_bytes());
         }
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Bits(v) => bits::format_binary(v, out),
+        Datum::Inet(v) => network::format_binary(&v, ty, out),
+        Datum::Macaddr(v) => out.extend_from_slice(&v),
         Datum::Array(element, v) => array::format_binary(&ArrayRef::new(element, v), out),
     }
 }

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use crate::repr::array::ArrayRef;
+use crate::repr::bits::BitsRef;
 use crate::repr::jsonb::JsonbRef;
+use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
 use crate::repr::scalar::{Element, ScalarType};
 
@@ -38,6 +40,11 @@ pub enum Datum<'a> {
     Json(&'a str),
     /// The element type, and the bytes that [`ArrayRef`] reads.
     Array(Element, &'a [u8]),
+    /// A bit or a varbit.
+    Bits(BitsRef<'a>),
+    /// An inet or a cidr.
+    Inet(Inet),
+    Macaddr([u8; 6]),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -96,6 +103,9 @@ impl Datum<'_> {
             (Datum::Array(e, a), Datum::Array(f, b)) => {
                 ArrayRef::new(*e, a).compare(&ArrayRef::new(*f, b))
             }
+            (Datum::Bits(a), Datum::Bits(b)) => a.compare(*b),
+            (Datum::Inet(a), Datum::Inet(b)) => a.compare(b),
+            (Datum::Macaddr(a), Datum::Macaddr(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -134,6 +144,9 @@ impl Datum<'_> {
             Datum::Oid(_) => 16,
             Datum::Array(..) => 17,
             Datum::Json(_) => 18,
+            Datum::Bits(_) => 19,
+            Datum::Inet(_) => 20,
+            Datum::Macaddr(_) => 21,
         }
     }
 }

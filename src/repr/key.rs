@@ -14,6 +14,8 @@
 //! - jsonb: a length and the encoding with numbers normalised.
 //! - Arrays: the elements' keys, each behind a byte that says whether it is NULL, and a byte below
 //!   these at the end; then the number of dimensions, their lengths and lower bounds.
+//! - bits: as bytea, then how many bits of the last byte there are.
+//! - inet and cidr: the number of bits, the network, its bits, the address.
 //!
 //! Keys whose types are all of fixed width are of fixed width in [`KeyMode::Strict`].
 
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::repr::numeric::key_length;
 use crate::repr::value::{put_length, take_length};
-use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
+use crate::repr::{ArrayRef, Datum, Inet, Interval, ScalarType};
 
 /// Whether a key may hold NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,6 +58,8 @@ impl ScalarType {
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
             ScalarType::Jsonb | ScalarType::Json | ScalarType::Array(_) => false,
+            ScalarType::Bit | ScalarType::Varbit => false,
+            ScalarType::Inet | ScalarType::Cidr | ScalarType::Macaddr => true,
         }
     }
 
@@ -174,6 +178,8 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
         ScalarType::Numeric => key_length(at),
         ScalarType::Jsonb => take_length(at),
+        ScalarType::Bit | ScalarType::Varbit => end_of(at, &|w| w == BYTEA_END, 2) + 1,
+        ScalarType::Inet | ScalarType::Cidr => 2 + 2 * usize::from(at[0] / 8),
         ScalarType::Array(element) => return skip_array(element.scalar(), at),
         other => other.key_width().expect("all other types are of fixed width"),
     };
@@ -214,6 +220,18 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&normal);
         }
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Bits(v) => {
+            put_bytea(v.bytes(), out);
+            // How many bits of the last byte there are: more are more.
+            out.push((v.len() - 8 * v.bytes().len().saturating_sub(1)) as u8);
+        }
+        Datum::Inet(v) => {
+            out.push(v.width);
+            out.extend_from_slice(v.network().bytes());
+            out.push(v.bits);
+            out.extend_from_slice(v.bytes());
+        }
+        Datum::Macaddr(v) => out.extend_from_slice(&v),
         Datum::Array(element, v) => put_array(&ArrayRef::new(element, v), out),
     }
 }
@@ -272,6 +290,15 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
             // Sound: the bytes are a `str`'s own, as `encode_key` put them.
             Datum::Text(unsafe { std::str::from_utf8_unchecked(text) })
         }
+        ScalarType::Inet | ScalarType::Cidr => {
+            let [width] = take(at);
+            let (_, rest) = at.split_at(usize::from(width / 8));
+            let (address, behind) = rest[1..].split_at(usize::from(width / 8));
+            let bits = rest[0];
+            *at = behind;
+            Datum::Inet(Inet::new(bits, address))
+        }
+        ScalarType::Macaddr => Datum::Macaddr(take(at)),
         other => panic!("a key of {} is not read back", other.display_name()),
     }
 }
@@ -328,6 +355,7 @@ mod tests {
     use rand::prelude::*;
 
     use super::*;
+    use crate::repr::BitsRef;
     use crate::repr::array::{ArrayBuilder, Dims};
     use crate::repr::jsonb::JsonbBuilder;
     use crate::repr::numeric::Numeric;
@@ -380,6 +408,18 @@ mod tests {
             ScalarType::Oid => Datum::Oid(long as u32),
             ScalarType::Json => Datum::Json(["1", "[1,  2]", "\"é\""][rng.random_range(0..3)]),
             ScalarType::Array(element) => random_array(element, rng, arena),
+            ScalarType::Bit | ScalarType::Varbit => {
+                let (len, odd) = (rng.random_range(0..20), rng.random_range(1..9));
+                Datum::Bits(BitsRef::make(len, arena, |at| at % odd == 0))
+            }
+            ScalarType::Inet | ScalarType::Cidr => {
+                let bytes = [rng.random_range(0..3), 0, 128, rng.random_range(0..2)].repeat(4);
+                match rng.random() {
+                    true => Datum::Inet(Inet::new(rng.random_range(0..=32), &bytes[..4])),
+                    false => Datum::Inet(Inet::new(rng.random_range(0..=128), &bytes)),
+                }
+            }
+            ScalarType::Macaddr => Datum::Macaddr([rng.random_range(0..3); 6]),
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod array;
 pub mod binary;
+pub mod bits;
 pub mod bytea;
 pub mod datetime;
 pub mod datum;
@@ -13,6 +14,7 @@ pub mod ids;
 pub mod json;
 pub mod jsonb;
 pub mod key;
+pub mod network;
 pub mod numeric;
 pub mod row;
 pub mod scalar;
@@ -22,8 +24,10 @@ pub mod text;
 pub mod value;
 
 pub use array::ArrayRef;
+pub use bits::BitsRef;
 pub use datum::{Datum, Interval};
 pub use ids::{Diff, GlobalId, Timestamp};
+pub use network::Inet;
 pub use row::Row;
 pub use scalar::{ColumnDesc, ColumnType, Element, RelationDesc, ScalarType};
 pub use settings::FormatSettings;

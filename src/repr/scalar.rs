@@ -33,6 +33,11 @@ pub enum ScalarType {
     Json,
     /// An array of any number of dimensions: PostgreSQL has one array type for each other type.
     Array(Element),
+    Bit,
+    Varbit,
+    Inet,
+    Cidr,
+    Macaddr,
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -91,7 +96,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 21;
+    pub const ELEMENT_COUNT: usize = 26;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -116,6 +121,11 @@ impl ScalarType {
         ScalarType::Oid,
         ScalarType::Name,
         ScalarType::Json,
+        ScalarType::Bit,
+        ScalarType::Varbit,
+        ScalarType::Inet,
+        ScalarType::Cidr,
+        ScalarType::Macaddr,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -175,6 +185,11 @@ impl ScalarType {
             Oid => 18,
             Name => 19,
             Json => 20,
+            Bit => 21,
+            Varbit => 22,
+            Inet => 23,
+            Cidr => 24,
+            Macaddr => 25,
             Array(_) => return None,
         }))
     }
@@ -229,6 +244,11 @@ impl ScalarType {
             ScalarType::Oid => facts!(26, "oid", "oid", 4, 1028),
             ScalarType::Name => facts!(19, "name", "name", 64, 1003),
             ScalarType::Json => facts!(114, "json", "json", -1, 199),
+            ScalarType::Bit => facts!(1560, "bit", "bit", -1, 1561),
+            ScalarType::Varbit => facts!(1562, "varbit", "bit varying", -1, 1563),
+            ScalarType::Inet => facts!(869, "inet", "inet", -1, 1041),
+            ScalarType::Cidr => facts!(650, "cidr", "cidr", -1, 651),
+            ScalarType::Macaddr => facts!(829, "macaddr", "macaddr", 6, 1040),
             ScalarType::Array(_) => unreachable!(),
         }
     }

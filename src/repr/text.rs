@@ -6,10 +6,12 @@ use bumpalo::Bump;
 
 use crate::error::{Error, Result, SqlState};
 use crate::repr::array;
+use crate::repr::bits;
 use crate::repr::bytea::{format_bytea, parse_bytea, push_hex};
 use crate::repr::datetime;
 use crate::repr::float::{format_f32, format_f64, parse_f32, parse_f64};
 use crate::repr::jsonb::{JsonbRef, check_json};
+use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{ArrayRef, Datum, ScalarType};
@@ -76,6 +78,11 @@ pub fn parse_text<'a>(
             check_json(checked_text(text)?, false)?;
             Datum::Json(text)
         }
+        ScalarType::Bit | ScalarType::Varbit => {
+            Datum::Bits(bits::parse_text(ty, typmod, text, arena)?)
+        }
+        ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_text(ty, text)?),
+        ScalarType::Macaddr => Datum::Macaddr(network::parse_mac(text)?),
         ScalarType::Array(element) => {
             array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
         }
@@ -104,6 +111,9 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Uuid(v) => push_uuid(&v, out),
         Datum::Jsonb(v) => push_display(v, out),
         Datum::Oid(v) => push_display(v, out),
+        Datum::Bits(v) => bits::format_text(v, out),
+        Datum::Inet(v) => network::push_network(&v, ty == ScalarType::Cidr, out),
+        Datum::Macaddr(v) => network::format_mac(v, out),
         Datum::Array(element, v) => {
             array::format_text(&ArrayRef::new(element, v), settings, out);
         }
@@ -136,6 +146,9 @@ impl ScalarType {
             Datum::Jsonb(_) => self == ScalarType::Jsonb,
             Datum::Oid(_) => self == ScalarType::Oid,
             Datum::Json(_) => self == ScalarType::Json,
+            Datum::Bits(_) => matches!(self, ScalarType::Bit | ScalarType::Varbit),
+            Datum::Inet(_) => matches!(self, ScalarType::Inet | ScalarType::Cidr),
+            Datum::Macaddr(_) => self == ScalarType::Macaddr,
             Datum::Array(element, _) => self == ScalarType::Array(*element),
         }
     }
@@ -321,7 +334,7 @@ mod tests {
     use crate::repr::binary::{format_binary, parse_binary};
 
     /// What PostgreSQL 15 answered, line by line: type, modifier, text and answer as JSON.
-    const ANSWERS: &str = include_str!("text.tsv");
+    const ANSWERS: [&str; 2] = [include_str!("text.tsv"), include_str!("text_addresses.tsv")];
 
     fn answer(ty: ScalarType, typmod: i32, text: &str) -> String {
         let arena = Bump::new();
@@ -346,7 +359,7 @@ mod tests {
     #[test]
     fn answers_are_those_of_postgresql() {
         let mut wrong = Vec::new();
-        for line in ANSWERS.lines() {
+        for line in ANSWERS.into_iter().flat_map(str::lines) {
             let fields: Vec<&str> = line.split('\t').collect();
             let ty = ScalarType::ALL.into_iter().find(|t| t.name() == fields[0]).unwrap();
             let text: String = serde_json::from_str(fields[2]).unwrap();

@@ -4,8 +4,9 @@
 //! each group of eight columns stands a byte whose bits, lowest first, tell which of them are NULL;
 //! a NULL takes no more room. Fixed-width types follow as little-endian bytes; the others as a
 //! length (seven bits a byte, lowest first, high bit set on all but the last) and that many bytes:
-//! UTF-8, raw bytes, or the encodings of [`crate::repr::numeric`], [`crate::repr::jsonb`] and
-//! [`crate::repr::array`].
+//! UTF-8, raw bytes, the bits of the network and the bytes of an address, or the encodings of
+//! [`crate::repr::numeric`], [`crate::repr::jsonb`], [`crate::repr::array`] and
+//! [`crate::repr::bits`].
 //!
 //! The bytes of the first columns do not depend on how many columns follow, so that decoding a
 //! prefix of a row's types is decoding a prefix of its columns.
@@ -13,7 +14,9 @@
 //! Invariant: only bytes that [`encode_values`] made are decoded, with the types of the datums that
 //! were encoded. Text is not checked again; other bytes may panic or give nonsense.
 
+use crate::repr::bits::BitsRef;
 use crate::repr::jsonb::JsonbRef;
+use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
 use crate::repr::{Datum, Interval, Row, ScalarType};
 
@@ -145,6 +148,8 @@ impl ScalarType {
             ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
             ScalarType::Array(_) | ScalarType::Json => None,
+            ScalarType::Bit | ScalarType::Varbit | ScalarType::Inet | ScalarType::Cidr => None,
+            ScalarType::Macaddr => Some(6),
         }
     }
 }
@@ -174,6 +179,13 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
         }
         Datum::Uuid(v) => out.extend_from_slice(&v),
         Datum::Oid(v) => out.extend_from_slice(&v.to_le_bytes()),
+        Datum::Bits(BitsRef(v)) => put_bytes(v, out),
+        Datum::Inet(v) => {
+            put_length(1 + v.bytes().len(), out);
+            out.push(v.bits);
+            out.extend_from_slice(v.bytes());
+        }
+        Datum::Macaddr(v) => out.extend_from_slice(&v),
     }
 }
 
@@ -209,6 +221,12 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef(take_bytes(at))),
         ScalarType::Oid => Datum::Oid(u32::from_le_bytes(take(at))),
         ScalarType::Array(element) => Datum::Array(element, take_bytes(at)),
+        ScalarType::Bit | ScalarType::Varbit => Datum::Bits(BitsRef(take_bytes(at))),
+        ScalarType::Inet | ScalarType::Cidr => {
+            let bytes = take_bytes(at);
+            Datum::Inet(Inet::new(bytes[0], &bytes[1..]))
+        }
+        ScalarType::Macaddr => Datum::Macaddr(take(at)),
     }
 }
 

@@ -28,6 +28,7 @@ impl Maker<'_> {
         match self.rng.random_range(0..11) {
             0 => (format!("{spread}({distinct}{exact})"), Type::Numeric),
             1 => (format!("{spread}({distinct}{y})"), Type::Float),
+            2 if any == Type::Bits => (format!("{bits}({distinct}{value})::varbit"), any),
             2 => (format!("{bits}({distinct}{int})"), Type::Int),
             3 if pair == "regr_count" => (format!("{pair}({distinct}{y}, {x})"), Type::Big),
             3 => (format!("{pair}({distinct}{y}, {x})"), Type::Float),

@@ -30,6 +30,8 @@ impl Scope {
             Type::Date => self.date(rng, depth - 1),
             Type::Stamp => self.stamp(rng, depth - 1),
             Type::Ints => self.array(rng, depth - 1),
+            Type::Bits => self.bits(rng, depth - 1),
+            Type::Net => self.address(rng, depth - 1),
         }
     }
 
@@ -59,6 +61,9 @@ impl Scope {
     fn integer(&self, rng: &mut StdRng, ty: Type, depth: usize) -> String {
         if ty == Type::Int && rng.random_bool(0.15) {
             return self.of_array(rng, depth);
+        }
+        if ty == Type::Int && rng.random_bool(0.1) {
+            return self.of_values(rng, depth);
         }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, text) = (next(ty), next(ty), next(Type::Text));
@@ -127,6 +132,9 @@ impl Scope {
     fn boolean(&self, rng: &mut StdRng, depth: usize) -> String {
         if rng.random_bool(0.1) {
             return self.about_array(rng, depth);
+        }
+        if rng.random_bool(0.08) {
+            return self.about_values(rng, depth);
         }
         let ty = Type::ALL[rng.random_range(0..Type::ALL.len())];
         let comparison = ["=", "<>", "<", "<=", ">", ">="][rng.random_range(0..6)];

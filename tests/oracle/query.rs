@@ -20,10 +20,14 @@ pub enum Type {
     Date,
     Stamp,
     Ints,
+    /// A varbit.
+    Bits,
+    /// An inet.
+    Net,
 }
 
 impl Type {
-    pub const ALL: [Type; 9] = [
+    pub const ALL: [Type; 11] = [
         Type::Int,
         Type::Big,
         Type::Numeric,
@@ -33,6 +37,8 @@ impl Type {
         Type::Date,
         Type::Stamp,
         Type::Ints,
+        Type::Bits,
+        Type::Net,
     ];
 
     /// As SQL spells it.
@@ -47,7 +53,14 @@ impl Type {
             Type::Date => "date",
             Type::Stamp => "timestamp",
             Type::Ints => "int4[]",
+            Type::Bits => "varbit",
+            Type::Net => "inet",
         }
+    }
+
+    /// Whether there are `min` and `max` of it.
+    pub fn has_extremes(self) -> bool {
+        !matches!(self, Type::Bool | Type::Bits)
     }
 }
 
@@ -307,7 +320,7 @@ impl Maker<'_> {
         let kinds = [Type::Int, Type::Numeric, Type::Float];
         let number = kinds[self.rng.random_range(0..kinds.len())];
         let any = Type::ALL[self.rng.random_range(0..Type::ALL.len())];
-        let ordered = if any == Type::Bool { Type::Text } else { any };
+        let ordered = if any.has_extremes() { any } else { Type::Text };
         let total = if number == Type::Int { Type::Big } else { number };
         let mean = if number == Type::Float { Type::Float } else { Type::Numeric };
         let (text, ty) = match self.rng.random_range(0..8) {

@@ -5,6 +5,7 @@ use rand::rngs::StdRng;
 
 use crate::array;
 use crate::query::Type;
+use crate::values;
 
 /// A table: its name, and its columns by name, type as SQL spells it, and kind.
 pub struct Table {
@@ -38,6 +39,8 @@ pub const TABLES: &[Table] = &[
             ("d", "numeric(8,2)", Type::Numeric),
             ("h", "timestamp", Type::Stamp),
             ("i", "int4[]", Type::Ints),
+            ("b", "varbit", Type::Bits),
+            ("n", "inet", Type::Net),
         ],
         rows: 30,
     },
@@ -48,6 +51,7 @@ pub const TABLES: &[Table] = &[
             ("c", "text", Type::Text),
             ("f", "bool NOT NULL", Type::Bool),
             ("e", "float8", Type::Float),
+            ("n", "inet", Type::Net),
         ],
         rows: 15,
     },
@@ -82,6 +86,8 @@ pub fn literal(rng: &mut StdRng, ty: Type) -> String {
             format!("timestamp '2024-0{month}-15 0{hour}:30:00'")
         }
         Type::Ints => array::literal(rng),
+        Type::Bits => values::bits(rng),
+        Type::Net => values::address(rng),
     }
 }
 

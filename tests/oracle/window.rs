@@ -187,9 +187,9 @@ impl Maker<'_> {
             2 => ("count(*)".to_string(), Type::Big),
             3 => (format!("count({c})"), Type::Big),
             4 if ty == Type::Bool => (format!("bool_and({c})"), Type::Bool),
-            4 => (format!("min({c})"), ty),
+            4 if ty.has_extremes() => (format!("min({c})"), ty),
             5 if ty == Type::Bool => (format!("bool_or({c})"), Type::Bool),
-            5 => (format!("max({c})"), ty),
+            5 if ty.has_extremes() => (format!("max({c})"), ty),
             6 if ty == Type::Int => (format!("sum({c})"), Type::Big),
             6 if matches!(ty, Type::Big | Type::Numeric) => (format!("sum({c})"), Type::Numeric),
             7 if matches!(ty, Type::Int | Type::Big | Type::Numeric) => {

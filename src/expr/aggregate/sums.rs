@@ -9,6 +9,8 @@
 //! - booleans: 2 counts the true ones.
 //! - intervals: 2, 3 and 4 are months, days and microseconds.
 //! - bits: from 2 on, how often each bit is set, the lowest first.
+//! - strings of bits: from 2 on, how many have each length, so that different ones are found;
+//!   from [`SET_BITS`] on how often each bit is set.
 //! - floats: 2, 3, 4 and 5 count NaN, infinity, -infinity and -0 (nothing but -0 adds up to -0);
 //!   from 6 on a fixed-point number in limbs of 64 bits ([`super::exact`]).
 //! - numerics: 1, 2 and 3 count NaN, Infinity and -Infinity; the others by display scale, so that
@@ -27,9 +29,10 @@ use super::statistics;
 use super::{AggFunc, Paired};
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
+use crate::expr::functions::bits::different_sizes;
 use crate::repr::datetime::interval_divide;
 use crate::repr::numeric::{Numeric, NumericRef};
-use crate::repr::{Datum, Interval, ScalarType};
+use crate::repr::{BitsRef, Datum, Interval, ScalarType};
 
 /// How the arguments of an aggregate are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,7 @@ pub enum Kind {
     Int,
     Bool,
     Bits,
+    BitStrings,
     Interval,
     Float,
     Numeric,
@@ -66,6 +70,9 @@ const LIMBS_PER_SCALE: u64 = 1 << 14;
 /// The sums of squares of numerics, [`SQUARE_LIMBS_PER_SCALE`] for each scale of the arguments.
 const NUMERIC_SQUARES: u64 = 1 << 40;
 const SQUARE_LIMBS_PER_SCALE: u64 = 1 << 16;
+
+/// The counts of set bits in strings of them.
+const SET_BITS: u64 = 1 << 32;
 
 /// The two limbs of a sum of squares of integers.
 const INT_SQUARES: u64 = 3;
@@ -135,6 +142,11 @@ impl Kind {
             (Kind::Bits, [datum]) => {
                 let bits = integer_of(datum).unwrap_or(0);
                 (0..64).for_each(|at| add(SUM + at, (bits >> at & 1).into()));
+            }
+            (Kind::BitStrings, [Datum::Bits(bits)]) => {
+                add(SUM + bits.len() as u64, 1);
+                let set = (0..bits.len()).filter(|at| bits.bit(*at));
+                set.for_each(|at| add(SET_BITS + at as u64, 1));
             }
             (Kind::IntSquares, [datum]) => {
                 let value = i128::from(integer_of(datum).unwrap_or(0));
@@ -227,6 +239,9 @@ pub fn answer<'a>(
     Ok(match func {
         AggFunc::BoolAnd => Datum::Bool(part(parts, SUM) == count),
         AggFunc::BoolOr => Datum::Bool(part(parts, SUM) > 0),
+        AggFunc::BitAnd(ScalarType::Bit) => bit_string("AND", parts, |n| n == count, arena)?,
+        AggFunc::BitOr(ScalarType::Bit) => bit_string("OR", parts, |n| n > 0, arena)?,
+        AggFunc::BitXor(ScalarType::Bit) => bit_string("XOR", parts, |n| n % 2 != 0, arena)?,
         AggFunc::BitAnd(ty) => bits(ty, parts, |n| n == count),
         AggFunc::BitOr(ty) => bits(ty, parts, |n| n > 0),
         AggFunc::BitXor(ty) => bits(ty, parts, |n| n % 2 != 0),
@@ -288,6 +303,25 @@ fn bits<'a>(ty: ScalarType, parts: &[Part], is_set: impl Fn(i128) -> bool) -> Da
         ScalarType::Int4 => Datum::Int4(bits as i32),
         _ => Datum::Int8(bits),
     }
+}
+
+/// The string of the bits that are set so often as asked for; all strings have one length.
+fn bit_string<'a>(
+    verb: &str,
+    parts: &[Part],
+    is_set: impl Fn(i128) -> bool,
+    arena: &'a Bump,
+) -> Result<Datum<'a>, EvalError> {
+    let lengths = parts.iter().filter(|(part, n)| (SUM..SET_BITS).contains(part) && *n != 0);
+    let lengths: Vec<u64> = lengths.map(|(part, _)| part - SUM).collect();
+    let [length] = lengths[..] else { return Err(different_sizes(verb)) };
+    let set: Vec<u64> = parts
+        .iter()
+        .filter(|(part, n)| *part >= SET_BITS && is_set(*n))
+        .map(|(part, _)| part - SET_BITS)
+        .collect();
+    let bit = |at: usize| set.binary_search(&(at as u64)).is_ok();
+    Ok(Datum::Bits(BitsRef::make(length as usize, arena, bit)))
 }
 
 /// The number of arguments that were not NULL, in a slot of numerics.

@@ -4,7 +4,7 @@
 //! invariant; NULL is one too, where a function is strict.
 
 use crate::repr::numeric::NumericRef;
-use crate::repr::{ArrayRef, Datum, Interval};
+use crate::repr::{ArrayRef, BitsRef, Datum, Inet, Interval};
 
 macro_rules! accessors {
     ($($(#[$doc:meta])* $name:ident: $variant:ident -> $ty:ty;)*) => {
@@ -55,6 +55,12 @@ accessors! {
     jsonb: Jsonb -> crate::repr::jsonb::JsonbRef<'a>;
     /// The value of a json.
     json: Json -> &'a str;
+    /// The value of a bit or a varbit.
+    bits: Bits -> BitsRef<'a>;
+    /// The value of an inet or a cidr.
+    inet: Inet -> Inet;
+    /// The value of a macaddr.
+    macaddr: Macaddr -> [u8; 6];
     /// The value of an oid.
     oid: Oid -> u32;
 }

@@ -56,6 +56,8 @@ pub static AGGREGATES: &[AggregateDef] = &{
     const TIMESTAMP: Args = &[Some(Timestamp)];
     const TIMESTAMPTZ: Args = &[Some(TimestampTz)];
     const INTERVAL: Args = &[Some(Interval)];
+    const INET: Args = &[Some(Inet)];
+    const BIT: Args = &[Some(Bit)];
     const FLOATS: Args = &[Some(Float8), Some(Float8)];
     const TEXTS: Args = &[Some(Text), Some(Text)];
     const BYTEAS: Args = &[Some(Bytea), Some(Bytea)];
@@ -95,6 +97,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2143, "min", TIMESTAMPTZ, Min(TimestampTz)),
         def(2144, "min", INTERVAL, Min(Interval)),
         def(2146, "min", NUMERIC, Min(Numeric)),
+        def(3565, "min", INET, Min(Inet)),
         def(2115, "max", INT8, Max(Int8)),
         def(2117, "max", INT2, Max(Int2)),
         def(2116, "max", INT4, Max(Int4)),
@@ -109,6 +112,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2127, "max", TIMESTAMPTZ, Max(TimestampTz)),
         def(2128, "max", INTERVAL, Max(Interval)),
         def(2130, "max", NUMERIC, Max(Numeric)),
+        def(3564, "max", INET, Max(Inet)),
         def(2517, "bool_and", BOOL, BoolAnd),
         def(2519, "every", BOOL, BoolAnd),
         def(2518, "bool_or", BOOL, BoolOr),
@@ -151,12 +155,15 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2236, "bit_and", INT2, BitAnd(Int2)),
         def(2238, "bit_and", INT4, BitAnd(Int4)),
         def(2240, "bit_and", INT8, BitAnd(Int8)),
+        def(2242, "bit_and", BIT, BitAnd(Bit)),
         def(2237, "bit_or", INT2, BitOr(Int2)),
         def(2239, "bit_or", INT4, BitOr(Int4)),
         def(2241, "bit_or", INT8, BitOr(Int8)),
+        def(2243, "bit_or", BIT, BitOr(Bit)),
         def(6164, "bit_xor", INT2, BitXor(Int2)),
         def(6165, "bit_xor", INT4, BitXor(Int4)),
         def(6166, "bit_xor", INT8, BitXor(Int8)),
+        def(6167, "bit_xor", BIT, BitXor(Bit)),
         def(2829, "corr", FLOATS, Paired(Statistic::Corr)),
         def(2827, "covar_pop", FLOATS, Paired(Statistic::CovarPop)),
         def(2828, "covar_samp", FLOATS, Paired(Statistic::CovarSamp)),

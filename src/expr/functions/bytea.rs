@@ -18,7 +18,7 @@ use crate::repr::bytea::push_hex;
 /// The functions and operators.
 pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS };
 
-const ARRAY_SUBSCRIPT_ERROR: SqlState = SqlState::new(b"2202E");
+pub(super) const ARRAY_SUBSCRIPT_ERROR: SqlState = SqlState::new(b"2202E");
 
 type Answer<'a> = Result<Datum<'a>, EvalError>;
 

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
-    array_casts, datetime_casts, jsonb_casts, modifier_casts, number_casts, numeric_casts,
-    string_casts, text_casts,
+    array_casts, bits_casts, datetime_casts, inet_casts, jsonb_casts, modifier_casts, number_casts,
+    numeric_casts, string_casts, text_casts,
 };
 use crate::repr::ScalarType;
 
@@ -20,6 +20,8 @@ static TABLES: &[&[CastDef]] = &[
     modifier_casts::CASTS,
     datetime_casts::CASTS,
     jsonb_casts::CASTS,
+    bits_casts::CASTS,
+    inet_casts::CASTS,
     text_casts::CASTS,
 ];
 

@@ -79,6 +79,18 @@ comparisons! {
     Bpchar, Bpchar, padded:
         "bpchareq" 1048, "bpcharne" 1053, "bpcharlt" 1049,
         "bpcharle" 1050, "bpchargt" 1051, "bpcharge" 1052;
+    Bit, Bit, same:
+        "biteq" 1581, "bitne" 1582, "bitlt" 1595,
+        "bitle" 1594, "bitgt" 1593, "bitge" 1592;
+    Varbit, Varbit, same:
+        "varbiteq" 1666, "varbitne" 1667, "varbitlt" 1671,
+        "varbitle" 1670, "varbitgt" 1669, "varbitge" 1668;
+    Inet, Inet, same:
+        "network_eq" 920, "network_ne" 925, "network_lt" 921,
+        "network_le" 922, "network_gt" 923, "network_ge" 924;
+    Macaddr, Macaddr, same:
+        "macaddr_eq" 830, "macaddr_ne" 835, "macaddr_lt" 831,
+        "macaddr_le" 832, "macaddr_gt" 833, "macaddr_ge" 834;
     Bytea, Bytea, same:
         "byteaeq" 1948, "byteane" 1953, "bytealt" 1949,
         "byteale" 1950, "byteagt" 1951, "byteage" 1952;
@@ -164,10 +176,10 @@ comparisons! {
 
 /// Where the functions without a name begin; the type's place in [`ScalarType::ELEMENTS`]
 /// is added; those of arrays are in [`super::array_comparison`].
-pub(super) const DISTINCT: u32 = 90_100;
-pub(super) const NOT_DISTINCT: u32 = 90_130;
-pub(super) const GREATEST: u32 = 90_160;
-pub(super) const LEAST: u32 = 90_190;
+pub(super) const DISTINCT: u32 = 94_000;
+pub(super) const NOT_DISTINCT: u32 = 94_200;
+pub(super) const GREATEST: u32 = 94_400;
+pub(super) const LEAST: u32 = 94_600;
 
 macro_rules! of_every_type {
     ($($ty:ident)*) => {
@@ -211,6 +223,7 @@ macro_rules! of_every_type {
 of_every_type! {
     Bool Int2 Int4 Int8 Float4 Float8 Numeric Text Varchar Bpchar
     Bytea Date Time Timestamp TimestampTz Interval Uuid Jsonb Oid Name Json
+    Bit Varbit Inet Cidr Macaddr
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.

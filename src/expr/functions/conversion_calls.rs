@@ -55,6 +55,7 @@ calls! {
     714 "int2" Int8 Int2;
     3450 "int2" Jsonb Int2;
     1783 "int2" Numeric Int2;
+    1684 "int4" Bit Int4;
     2558 "int4" Bool Int4;
     319 "int4" Float4 Int4;
     317 "int4" Float8 Int4;
@@ -62,6 +63,7 @@ calls! {
     480 "int4" Int8 Int4;
     3451 "int4" Jsonb Int4;
     1744 "int4" Numeric Int4;
+    2076 "int8" Bit Int8;
     653 "int8" Float4 Int8;
     483 "int8" Float8 Int8;
     754 "int8" Int2 Int8;

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
-    array_comparison, array_search, array_sets, array_text, arrays, boolean, bytea, comparison,
-    concatenation, conversion_calls, datetime, datetime_arithmetic, datetime_comparison,
-    datetime_overlaps, degrees, encoding, float, formatting, integer, json, json_build, json_sets,
-    jsonb, jsonb_build, jsonb_paths, jsonb_sets, like, math, numeric, quoting, regexp,
-    regexp_arrays, sequence, series, slices, text, text_sets, uuid,
+    array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea,
+    comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
+    datetime_comparison, datetime_overlaps, degrees, encoding, float, formatting, inet, integer,
+    json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, like, math, numeric,
+    quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -25,9 +25,11 @@ pub struct Family {
 /// All families; a new file adds its line here.
 static FAMILIES: &[&Family] = &[
     &array_text::FAMILY,
+    &bits::FAMILY,
     &boolean::FAMILY,
     &comparison::FAMILY,
     &comparison::UNNAMED,
+    &inet::FAMILY,
     &integer::FAMILY,
     &float::FAMILY,
     &math::FAMILY,

@@ -9,8 +9,10 @@ use crate::repr::ScalarType;
 #[allow(missing_docs)] // Each variant is PostgreSQL's category of that name.
 pub enum Category {
     Array,
+    BitString,
     Boolean,
     DateTime,
+    Network,
     Numeric,
     String,
     Timespan,
@@ -22,8 +24,10 @@ impl Category {
     pub const fn letter(self) -> char {
         match self {
             Category::Array => 'A',
+            Category::BitString => 'V',
             Category::Boolean => 'B',
             Category::DateTime => 'D',
+            Category::Network => 'I',
             Category::Numeric => 'N',
             Category::String => 'S',
             Category::Timespan => 'T',
@@ -41,7 +45,9 @@ pub const fn category(ty: ScalarType) -> Category {
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,
-        Bytea | Uuid | Jsonb | Json => Category::UserDefined,
+        Bytea | Uuid | Jsonb | Json | Macaddr => Category::UserDefined,
+        Bit | Varbit => Category::BitString,
+        Inet | Cidr => Category::Network,
         Array(_) => Category::Array,
     }
 }
@@ -49,7 +55,7 @@ pub const fn category(ty: ScalarType) -> Category {
 /// Whether a type is preferred in its category.
 pub const fn is_preferred(ty: ScalarType) -> bool {
     use ScalarType::*;
-    matches!(ty, Bool | Float8 | Oid | Text | TimestampTz | Interval)
+    matches!(ty, Bool | Float8 | Oid | Text | TimestampTz | Interval | Varbit | Inet)
 }
 
 /// Whether a value converts without being asked to; what has no type yet (`None`) always does.

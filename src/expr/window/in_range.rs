@@ -34,7 +34,7 @@ pub fn offset_types(column: ScalarType) -> &'static [ScalarType] {
         Float4 | Float8 => &[Float8],
         Numeric => &[Numeric],
         Date | Time | Timestamp | TimestampTz | Interval => &[Interval],
-        Bool | Text | Varchar | Bpchar | Bytea | Uuid | Json | Jsonb | Oid | Name | Array(_) => &[],
+        _ => &[],
     }
 }
 

@@ -81,6 +81,10 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
         ScalarType::Oid => &["0", "4294967295"],
         ScalarType::Json => &["null", " {\"a\\n\":  [1.0, \"\\\\\"]}", "\"\\t,\\\"\""],
+        ScalarType::Bit | ScalarType::Varbit => &["", "1", "10110011101"],
+        ScalarType::Inet => &["10.1.2.3", "10.1.2.3/8", "::ffff:1.2.3.4/120"],
+        ScalarType::Cidr => &["10.0.0.0/8", "2001:db8::/32"],
+        ScalarType::Macaddr => &["08:00:2b:01:02:03"],
         ScalarType::Array(element) => return array_of(element.scalar(), random),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
             let count = random.random_range(0..5);

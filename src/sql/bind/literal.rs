@@ -37,11 +37,18 @@ impl Binder<'_, '_> {
                     None => Err(near(name).at(position)),
                 }
             }
-            HexStringLiteral(_) | SingleQuotedByteStringLiteral(_) => {
-                Err(Error::unsupported("type bit", "Write bytes as '\\x…'::bytea.").at(position))
-            }
+            HexStringLiteral(digits) => self.bits(&format!("x{digits}"), position),
+            SingleQuotedByteStringLiteral(digits) => self.bits(&format!("b{digits}"), position),
             other => Err(near(&other.to_string()).at(position)),
         }
+    }
+
+    /// `B'101'`, `X'1F'`: bits, as many as there are.
+    fn bits(&self, spelled: &str, position: Option<u32>) -> Result<Bound> {
+        let arena = Bump::new();
+        let datum = parse_text(ScalarType::Bit, -1, spelled, self.cx.settings, &arena)
+            .map_err(|e| e.at(position))?;
+        Ok(Typed::literal(datum, ScalarType::Bit).into())
     }
 
     /// A number: the smallest of integer, bigint and numeric that holds it.

@@ -46,6 +46,9 @@ pub fn column_type(ty: &DataType) -> Result<ColumnType> {
         DataType::Uuid => plain(Uuid),
         DataType::JSONB => plain(Jsonb),
         DataType::JSON => plain(Json),
+        DataType::Bit(n) => bits(Bit, n.unwrap_or(1)),
+        DataType::BitVarying(Some(n)) | DataType::VarBit(Some(n)) => bits(Varbit, *n),
+        DataType::BitVarying(None) | DataType::VarBit(None) => plain(Varbit),
         DataType::Custom(object, modifiers) => {
             let parts: Vec<String> = object
                 .0
@@ -73,11 +76,11 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
         Some(scalar) => scalar,
         None => match name {
             "decimal" => ScalarType::Numeric,
-            "timetz" | "money" | "inet" | "cidr" | "macaddr" | "bit" | "varbit" | "xml"
-            | "regclass" | "regtype" | "regproc" | "xid" | "cid" | "tid" | "point" | "line"
-            | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "int4range"
-            | "int8range" | "numrange" | "tsrange" | "tstzrange" | "daterange" | "oidvector"
-            | "int2vector" | "pg_lsn" | "record" | "void" | "char" => {
+            "timetz" | "money" | "macaddr8" | "xml" | "regclass" | "regtype" | "regproc"
+            | "xid" | "cid" | "tid" | "point" | "line" | "box" | "path" | "polygon" | "circle"
+            | "tsvector" | "tsquery" | "int4range" | "int8range" | "numrange" | "tsrange"
+            | "tstzrange" | "daterange" | "oidvector" | "int2vector" | "pg_lsn" | "record"
+            | "void" | "char" => {
                 return Err(unsupported(ty));
             }
             _ => return Err(no_such_type(name)),
@@ -100,6 +103,7 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
         (ScalarType::Time | ScalarType::Timestamp | ScalarType::TimestampTz, [_]) => {
             precise(scalar, n)
         }
+        (ScalarType::Bit | ScalarType::Varbit, [n]) => bits(scalar, *n),
         (ScalarType::Numeric, [p]) => numeric(&ExactNumberInfo::Precision(*p)),
         (ScalarType::Numeric, [p, s]) => {
             numeric(&ExactNumberInfo::PrecisionAndScale(*p, i64::try_from(*s).unwrap_or(i64::MAX)))
@@ -123,7 +127,8 @@ fn unsupported(ty: &DataType) -> Error {
     Error::unsupported(
         format!("type {}", ty.to_string().to_ascii_lowercase()),
         "Use one of bool, int2, int4, int8, float4, float8, numeric, text, varchar, char, bytea, \
-         date, time, timestamp, timestamptz, interval, uuid, json, jsonb, and arrays of these.",
+         date, time, timestamp, timestamptz, interval, uuid, json, jsonb, bit, varbit, inet, cidr, \
+         macaddr, and arrays of these.",
     )
 }
 
@@ -148,6 +153,21 @@ fn sized(scalar: ScalarType, n: u64) -> Result<ColumnType> {
         0 => Err(fault("must be at least 1")),
         n if n > LENGTH_MAX => Err(fault(&format!("cannot exceed {LENGTH_MAX}"))),
         n => with_typmod(scalar, n as i32 + HEADER),
+    }
+}
+
+/// The longest `bit(n)`.
+const BIT_LENGTH_MAX: u64 = 8 * LENGTH_MAX;
+
+fn bits(scalar: ScalarType, n: u64) -> Result<ColumnType> {
+    let name = scalar.name();
+    let fault = |what: &str| {
+        Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("length for type {name} {what}"))
+    };
+    match n {
+        0 => Err(fault("must be at least 1")),
+        n if n > BIT_LENGTH_MAX => Err(fault(&format!("cannot exceed {BIT_LENGTH_MAX}"))),
+        n => with_typmod(scalar, n as i32),
     }
 }
 
