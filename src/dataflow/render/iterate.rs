@@ -22,6 +22,7 @@ use super::mfp::{join_logic, row_logic};
 use super::partition::Windowed;
 use super::reader::RowReader;
 use super::reduce::Reduction;
+use super::regroup::Regroup;
 use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
 use super::threshold::{by_whole_row, positive_rows};
 use super::topk::TopK;
@@ -174,9 +175,13 @@ impl<'i, 'p> Inside<'i, 'p> {
             }
             Node::Join { left, right, mfp } => self.join(*left, *right, mfp),
             Node::Reduce { input, key, key_types, aggregates, types } => {
-                let reduction = Reduction::new(key, key_types, aggregates, types);
-                let logic = reduction.whole_logic(self.settings, self.sink());
-                self.grouped(*input, types, reduction.shaper(), logic)
+                let group = Regroup {
+                    key: key.clone(),
+                    key_types: key_types.clone(),
+                    aggregates: aggregates.clone(),
+                    types: types.clone(),
+                };
+                self.reduce(*input, group)
             }
             Node::TopK { input, types, group_key, order, limit, offset, ties, rank } => {
                 let top = TopK {
@@ -227,6 +232,20 @@ impl<'i, 'p> Inside<'i, 'p> {
         let (rows, errs) = join_traces(left, right, "Join", as_of, logic, fallible);
         self.errors.extend(errs);
         rows
+    }
+
+    /// A reduction by the logic that it has outside, if that needs its rows alone.
+    fn reduce(&mut self, input: NodeId, group: Regroup) -> RowsByKey<'i, Round> {
+        let Regroup { key, key_types, aggregates, types } = &group;
+        let reduction = Reduction::new(key, key_types, aggregates, types);
+        let types = types.clone();
+        match reduction.whole_logic(self.settings, self.sink()) {
+            Some(logic) => self.grouped(input, &types, reduction.shaper(), logic),
+            None => {
+                let shaper = group.shaper();
+                self.grouped(input, &types, shaper, group.logic(self.settings.clone()))
+            }
+        }
     }
 
     fn sink(&self) -> RowSink {

@@ -23,6 +23,7 @@ pub mod order;
 pub mod partition;
 pub mod reader;
 pub mod reduce;
+pub mod regroup;
 pub mod rows;
 pub mod sink;
 pub mod temporal;

@@ -196,8 +196,11 @@ impl Reduction {
     ) -> RowsByKey<'s> {
         let parts = self.parts();
         let key = self.identity.then(|| self.key_types.clone());
-        // An extreme that is asked for twice is one part with one datum.
-        let is_whole = |part| !matches!(part, Part::Extreme(_)) || self.outputs.len() == 1;
+        // What is asked for twice is one part with one datum.
+        let is_whole = |part| match part {
+            Part::Key | Part::Sums => true,
+            Part::Extreme(_) | Part::Collected(_) => self.outputs.len() == 1,
+        };
         if let [part] = parts[..]
             && is_whole(part)
         {
@@ -216,18 +219,18 @@ impl Reduction {
         rows
     }
 
-    /// The logic of the only part, over all rows of a group.
-    ///
-    /// # Panics
-    /// Where there are several parts, or sums: plans have none of these inside loops.
-    pub fn whole_logic(&self, settings: &FormatSettings, sink: RowSink) -> GroupLogic {
+    /// The logic of the only part, over all rows of a group; none where there are several parts, or
+    /// sums.
+    pub fn whole_logic(&self, settings: &FormatSettings, sink: RowSink) -> Option<GroupLogic> {
         let key = self.identity.then(|| self.key_types.clone());
         let finish = Finish::Whole { sink, key };
-        match self.parts()[..] {
-            [Part::Key] => self.key_logic(finish),
-            [Part::Extreme(at)] => extreme_logic(self.extremes[at].clone(), finish),
-            [Part::Collected(at)] => self.collected[at].clone().logic(settings.clone(), finish),
-            _ => unreachable!("a loop has one part, which is no sum"),
+        match (&self.parts()[..], self.outputs.len()) {
+            ([Part::Key], _) => Some(self.key_logic(finish)),
+            ([Part::Extreme(at)], 1) => Some(extreme_logic(self.extremes[*at].clone(), finish)),
+            ([Part::Collected(at)], 1) => {
+                Some(self.collected[*at].clone().logic(settings.clone(), finish))
+            }
+            _ => None,
         }
     }
 

@@ -249,7 +249,6 @@ impl<'a> Builder<'a> {
                 return self.collection(body);
             }
             Relation::Reduce { input, group_key, aggregates } => {
-                self.check_reduce(group_key, aggregates, input)?;
                 let columns = input.typ().columns;
                 Node::Reduce {
                     input: self.collection(input)?,

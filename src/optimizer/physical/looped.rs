@@ -6,8 +6,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
-use crate::expr::aggregate::{Aggregate, Method};
-use crate::expr::scalar::Expr;
 use crate::optimizer::physical::build::Builder;
 use crate::plan::physical::{Node, NodeId};
 use crate::plan::relation::{Binding, Relation, RoundLimit};
@@ -31,7 +29,10 @@ impl Builder<'_> {
         bindings: &[Binding],
         limit: Option<RoundLimit>,
     ) -> Result<()> {
-        if self.around.is_some() {
+        if let Some(around) = &self.around {
+            if !bindings.iter().any(|binding| binding.value.reads_local(&around.inside)) {
+                return self.outside(|builder| builder.let_rec(bindings, limit));
+            }
             return Err(Error::unsupported(
                 "a recursion inside a recursion that depends on it",
                 "Compute the inner one first, for all that it may be asked.",
@@ -125,31 +126,5 @@ impl Builder<'_> {
                 "Compare in a subquery that the recursion reads, or behind it.",
             )),
         }
-    }
-
-    /// Refuses aggregates inside a loop that are not the only part of their group.
-    pub(super) fn check_reduce(
-        &self,
-        key: &[Expr],
-        aggregates: &[Aggregate],
-        input: &Relation,
-    ) -> Result<()> {
-        if self.around.is_none() {
-            return Ok(());
-        }
-        let columns = input.typ().columns;
-        let identity = key.iter().all(|e| e.typ(&columns).scalar.key_is_identity());
-        let fits = match aggregates {
-            [] => true,
-            [one] => identity && !matches!(one.func.method(), Method::Sum(_)),
-            _ => false,
-        };
-        if fits {
-            return Ok(());
-        }
-        Err(Error::unsupported(
-            "this aggregation inside a recursion",
-            "DISTINCT and one min() or max() are there; aggregate what the recursion returns.",
-        ))
     }
 }

@@ -134,6 +134,7 @@ impl Random {
                 value.let_in(id, Relation::join(inputs, classes))
             }
             11 => self.flat_map(depth - 1),
+            12 if self.chance(50) => self.mutual(depth - 1),
             12 => self.let_rec(depth - 1),
             _ => self.relation(depth - 1),
         }
@@ -156,6 +157,48 @@ impl Random {
         let limit = Some(RoundLimit { rounds: self.0.random_range(1..4), fails: false });
         let body = if self.chance(30) { local.clone().cross(local) } else { local };
         let bindings = vec![Binding { id, value, columns }];
+        Relation::LetRec { bindings, limit, body: Box::new(body) }
+    }
+
+    /// Bindings of pairs that read each other, also by what they leave out and by groups.
+    fn mutual(&mut self, depth: u32) -> Relation {
+        let int4 = ScalarType::Int4;
+        let columns = vec![ColumnType::nullable(int4); 2];
+        let ids: Vec<u64> = (0..self.0.random_range(2..4))
+            .map(|_| self.0.random_range(1_000..1_000_000_000))
+            .collect();
+        let locals: Vec<Relation> =
+            ids.iter().map(|id| Relation::local(*id, RelationType::new(columns.clone()))).collect();
+        let mut bindings = Vec::new();
+        for &id in &ids {
+            let (base, along) = self.alike(depth.min(1));
+            let other = locals.choose(&mut self.0).expect("not empty").clone();
+            let value = match self.0.random_range(0..4) {
+                0 => {
+                    let class = Equivalence::new(vec![col(1), col(2)]);
+                    let next = Relation::join(vec![other, along], vec![class]);
+                    Relation::union(vec![base, next.project(vec![0, 3])])
+                }
+                1 => Relation::union(vec![base, other.negate()]).threshold(),
+                2 => {
+                    let of = |func| Aggregate::of(func, col(1));
+                    let aggregates = vec![of(AggFunc::Sum(int4)), of(AggFunc::Max(int4))];
+                    let groups =
+                        Relation::union(vec![base, other]).reduce(vec![col(0)], aggregates);
+                    let few = Expr::literal(Datum::Int8(2), ScalarType::Int8);
+                    let few = Expr::call_by_oid(469, vec![col(1), few]);
+                    groups.filter(vec![few]).project(vec![0, 2])
+                }
+                _ => Relation::union(vec![other, base]),
+            };
+            let value = if self.chance(60) { value.distinct() } else { value };
+            bindings.push(Binding { id, value, columns: columns.clone() });
+        }
+        let limit = Some(RoundLimit { rounds: self.0.random_range(1..5), fails: false });
+        let body = match self.chance(50) {
+            true => locals[0].clone(),
+            false => Relation::union(locals),
+        };
         Relation::LetRec { bindings, limit, body: Box::new(body) }
     }
 

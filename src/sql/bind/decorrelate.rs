@@ -42,6 +42,14 @@ impl Decorrelation {
         Decorrelation { level, domain, asks_always, guarded, bindings: BTreeSet::new() }
     }
 
+    /// A rewriting of a relation whose binding `id` is to start with the columns of a domain: what
+    /// is made of it is made for each row of the domain by itself.
+    pub fn of_binding(id: u64, domain: Plan) -> Decorrelation {
+        let none = usize::MAX;
+        let bindings = BTreeSet::from([id]);
+        Decorrelation { bindings, ..Decorrelation::new(none, domain, true) }
+    }
+
     /// The domain's columns and then those of the subquery.
     pub fn of(mut self, subquery: Plan) -> Plan {
         let types = [self.domain.types.clone(), subquery.types].concat();

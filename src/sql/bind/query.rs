@@ -8,9 +8,11 @@ use crate::plan::relation::{ColumnOrder, Relation};
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::mutual::{Mutual, mutual_tables};
 use crate::sql::bind::name;
 use crate::sql::bind::order;
 use crate::sql::bind::recursive::Effect;
+use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
 
@@ -76,6 +78,15 @@ pub enum Stage {
     Term,
 }
 
+/// The expressions of WITH, visible in what stands behind it.
+#[derive(Default)]
+struct With {
+    /// Their names, and their rows where each is one by itself.
+    tables: Vec<(String, Option<Plan>)>,
+    /// Where they are mutually recursive, all together.
+    mutual: Option<Mutual>,
+}
+
 impl Query {
     /// A query of these rows and columns.
     pub fn of(plan: Plan, columns: Vec<OutputColumn>) -> Query {
@@ -105,9 +116,9 @@ impl Binder<'_, '_> {
                 "Transactions are serializable without it: leave it out.",
             ));
         }
-        let names = match &query.with {
+        let With { tables: names, mutual } = match &query.with {
             Some(with) => self.with(with)?,
-            None => vec![],
+            None => With::default(),
         };
         let uses = self.recursion.uses;
         let bound = self.query_body(query, keep_literals);
@@ -121,10 +132,13 @@ impl Binder<'_, '_> {
         }
         let mut bound = bound?;
         for (cte, plan) in ended {
-            if let Some(Cte { id: Some(id), used: true, .. }) = cte {
+            if let (Some(Cte { id: Some(id), used: true, .. }), Some(plan)) = (cte, plan) {
                 let (value, body) = (Box::new(plan.relation), Box::new(bound.plan.relation));
                 bound.plan.relation = Relation::Let { id, value, body };
             }
+        }
+        if let Some(mutual) = mutual {
+            bound.plan.relation = mutual.around(bound.plan.relation);
         }
         Ok(bound)
     }
@@ -146,23 +160,38 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Binds the expressions of WITH and makes them visible; answers their names and plans.
-    fn with(&mut self, with: &ast::With) -> Result<Vec<(String, Plan)>> {
-        let mut bound: Vec<(String, Plan)> = vec![];
+    /// Binds the expressions of WITH and makes them visible.
+    fn with(&mut self, with: &ast::With) -> Result<With> {
+        if let Some((limit, tables)) = mutual_tables(with) {
+            let (names, mutual) = self.mutual(limit, tables)?;
+            let tables = names.into_iter().map(|cte_name| (cte_name, None)).collect();
+            return Ok(With { tables, mutual: Some(mutual) });
+        }
+        let mut seen: Vec<String> = vec![];
+        for cte in &with.cte_tables {
+            let cte_name = name::ident(&cte.alias.name);
+            if seen.contains(&cte_name) {
+                return Err(self.named_twice(&cte_name, cte));
+            }
+            seen.push(cte_name);
+        }
         let mut later: Vec<String> = vec![];
+        let mut tables: Vec<&ast::Cte> = with.cte_tables.iter().collect();
         if with.recursive {
-            later = with.cte_tables.iter().map(|cte| name::ident(&cte.alias.name)).rev().collect();
+            tables = in_order(&tables)?;
+            later = tables.iter().map(|cte| name::ident(&cte.alias.name)).rev().collect();
             for cte_name in &later {
                 let cte = Cte { id: None, columns: vec![], used: false, stage: Stage::Later };
                 self.ctes.entry(cte_name.clone()).or_default().push(cte);
             }
         }
-        for cte in &with.cte_tables {
+        let mut bound: Vec<(String, Option<Plan>)> = vec![];
+        for cte in tables {
             if let Some(cte_name) = later.pop() {
                 self.ctes.get_mut(&cte_name).map(Vec::pop);
             }
-            match self.common_table(cte, with.recursive, &bound) {
-                Ok(next) => bound.push(next),
+            match self.common_table(cte, with.recursive) {
+                Ok((cte_name, plan)) => bound.push((cte_name, Some(plan))),
                 Err(error) => {
                     for cte_name in bound.iter().map(|(name, _)| name).chain(&later) {
                         self.ctes.get_mut(cte_name).map(Vec::pop);
@@ -171,24 +200,11 @@ impl Binder<'_, '_> {
                 }
             }
         }
-        Ok(bound)
+        Ok(With { tables: bound, mutual: None })
     }
 
-    fn common_table(
-        &mut self,
-        cte: &ast::Cte,
-        recursive: bool,
-        before: &[(String, Plan)],
-    ) -> Result<(String, Plan)> {
+    fn common_table(&mut self, cte: &ast::Cte, recursive: bool) -> Result<(String, Plan)> {
         let cte_name = name::ident(&cte.alias.name);
-        let position = self.position(cte.alias.name.span);
-        if before.iter().any(|(other, _)| *other == cte_name) {
-            return Err(Error::new(
-                SqlState::DUPLICATE_ALIAS,
-                format!("WITH query name \"{cte_name}\" specified more than once"),
-            )
-            .at(position));
-        }
         let (plan, mut columns) = match recursive {
             true => self.recursive_table(cte, &cte_name)?,
             false => self.subquery(&cte.query)?,

@@ -8,22 +8,29 @@
 //!
 //! PostgreSQL itself refuses most terms for which it does make a difference: aggregates, the outer
 //! side of joins, more than one reference. The others (windows, limits, grouping in a subquery of
-//! FROM) are seen while the term is bound, by what is done to rows that come from the reference
-//! ([`Recursion::note`]), and refused.
+//! FROM, DISTINCT where the recursion keeps duplicates) are seen while the term is bound, by what
+//! is done to rows that come from the reference ([`Recursion::note`]). Then the number of the round
+//! travels with each row, and the term is made for the rows of each round by itself
+//! (`Binder::by_rounds`), as a subquery is made for each outer row.
 
 use sqlparser::ast;
 use sqlparser::ast::{SetOperator, SetQuantifier};
 
 use crate::error::{Error, Result, SqlState};
-use crate::plan::relation::{Binding, Relation, RoundLimit};
+use crate::expr::scalar::Expr;
+use crate::plan::relation::{Binding, ColumnOrder, Relation, RoundLimit};
 use crate::repr::numeric::typmod_parts;
-use crate::repr::{ColumnType, ScalarType};
+use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::context::Binder;
+use crate::sql::bind::decorrelate::Decorrelation;
 use crate::sql::bind::name;
 use crate::sql::bind::order;
 use crate::sql::bind::query::{Cte, OutputColumn, Query, Stage};
-use crate::sql::bind::relation::Plan;
+use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::setop::common;
+
+/// PostgreSQL's function of `int8 + int8`.
+const INT8_PLUS: u32 = 463;
 
 /// What is known of the recursive term that is being bound.
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,22 +155,58 @@ impl Binder<'_, '_> {
             return Ok((united.plan.project((0..arity).collect()), united.columns));
         }
         refuse_clauses(query)?;
-        check_effect(recursion.effect, every)?;
         let types = self.recursive_types(cte_name, &base, &term)?;
         let (base, term) = (self.coerced(base, &types)?, self.coerced(term, &types)?);
-        let rows = base.union(term);
-        let rows = if every { rows } else { rows.distinct() };
         for (column, ty) in columns.iter_mut().zip(&types) {
             column.ty = *ty;
         }
+        if recursion.effect > if every { Effect::Single } else { Effect::Distinct } {
+            return Ok((self.by_rounds(id, base, term, every), columns));
+        }
+        let rows = base.union(term);
+        let rows = if every { rows } else { rows.distinct() };
         let body = Plan::local(id, types.clone());
-        let binding = Binding { id, value: rows.relation, columns: types.clone() };
+        Ok((self.recursion_of(id, rows, types, body), columns))
+    }
+
+    /// What a binding becomes, in a body that reads it.
+    fn recursion_of(&self, id: u64, value: Plan, columns: Vec<ColumnType>, body: Plan) -> Plan {
         let relation = Relation::LetRec {
-            bindings: vec![binding],
+            bindings: vec![Binding { id, value: value.relation, columns }],
             limit: self.round_limit(),
             body: Box::new(body.relation),
         };
-        Ok((Plan { relation, types }, columns))
+        Plan { relation, types: body.types }
+    }
+
+    /// A recursion whose term is given the rows of each round by themselves. Its first column is
+    /// the round in which a row was first there; it is not among those that are answered.
+    fn by_rounds(&mut self, id: u64, base: Plan, term: Plan, every: bool) -> Plan {
+        let int8 = ColumnType::not_null(ScalarType::Int8);
+        let types: Vec<ColumnType> = [&[int8], &base.types[..]].concat();
+        let arity = types.len();
+        let first = Typed::literal(Datum::Int8(0), ScalarType::Int8);
+        let base =
+            base.map(vec![first]).project([arity - 1].into_iter().chain(0..arity - 1).collect());
+        let there = Plan::local(id, types.clone());
+        let rounds = there.clone().project(vec![0]).distinct();
+        let rows = rounds.shared(self.fresh_let(), |rounds| {
+            let next = Decorrelation::of_binding(id, rounds).of(term);
+            let one = Expr::literal(Datum::Int8(1), ScalarType::Int8);
+            let number = Expr::call_by_oid(INT8_PLUS, vec![Expr::Column(0), one]);
+            let columns = next.types.iter().enumerate().skip(1);
+            let columns = columns.map(|(at, &ty)| Typed::column(at, ty));
+            let exprs = [Typed { expr: number, ty: int8 }].into_iter().chain(columns).collect();
+            base.union(next.select(exprs))
+        });
+        let rows = match every {
+            true => rows,
+            false => {
+                let by_round = ColumnOrder { column: 0, descending: false, nulls_first: false };
+                rows.top((1..arity).collect(), vec![by_round], Some(1), 0)
+            }
+        };
+        self.recursion_of(id, rows, types, there.project((1..arity).collect()))
     }
 
     /// Binds a part of an expression of WITH RECURSIVE that may see the expression at a stage.
@@ -239,6 +282,14 @@ impl Binder<'_, '_> {
             .at(self.position(cte.alias.name.span)));
         }
         for (column, alias) in columns.iter_mut().zip(&cte.alias.columns) {
+            if let Some(ty) = &alias.data_type {
+                let word = ty.to_string().to_lowercase();
+                let word = word.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+                let message = format!("syntax error at or near \"{word}\"");
+                return Err(
+                    Error::new(SqlState::SYNTAX_ERROR, message).at(self.position(alias.name.span))
+                );
+            }
             column.name = name::ident(&alias.name);
         }
         Ok(())
@@ -278,15 +329,4 @@ fn refuse_clauses(query: &ast::Query) -> Result<()> {
             format!("{clause} in a recursive query is not implemented"),
         )),
     }
-}
-
-/// Refuses a term for whose answer it matters which rows it is given together.
-fn check_effect(effect: Effect, every: bool) -> Result<()> {
-    if effect <= if every { Effect::Single } else { Effect::Distinct } {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        "grouping, ordering or counting the rows of a round in a recursive term",
-        "Follow the rows alone, and group what the recursion returns.",
-    ))
 }

@@ -13,6 +13,7 @@ pub(in crate::sql) mod frames;
 mod front;
 pub(in crate::sql) mod grouping;
 pub mod limits;
+pub(in crate::sql) mod mutual;
 pub(in crate::sql) mod position;
 mod retain;
 mod rewrite;

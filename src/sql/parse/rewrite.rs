@@ -1,33 +1,44 @@
 //! Clauses that `sqlparser` does not know, spelled so that it does.
 //!
-//! `ROWS FROM (` becomes the call of a function whose name no other has.
+//! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
+//! is [`mutual`]'s.
 
 use std::borrow::Cow;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
+use crate::error::Result;
 use crate::sql::parse::cursor::is_word;
+use crate::sql::parse::fault::Source;
+use crate::sql::parse::mutual;
 
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
 
 /// The tokens with what the parser knows.
-pub fn rewrite(tokens: &[TokenWithSpan]) -> Cow<'_, [TokenWithSpan]> {
-    let places: Vec<usize> = (1..tokens.len()).filter(|at| is_rows_from(tokens, *at)).collect();
-    if places.is_empty() {
-        return Cow::Borrowed(tokens);
-    }
-    let mut out = Vec::with_capacity(tokens.len());
-    for (at, token) in tokens.iter().enumerate() {
-        if places.contains(&at) {
+pub fn rewrite<'t>(
+    source: &Source<'_>,
+    tokens: &'t [TokenWithSpan],
+) -> Result<Cow<'t, [TokenWithSpan]>> {
+    let is_place =
+        |at: &usize| mutual::is_mutual(tokens, *at) || (*at > 0 && is_rows_from(tokens, *at));
+    let Some(first) = (0..tokens.len()).find(is_place) else { return Ok(Cow::Borrowed(tokens)) };
+    let mut out = tokens[..first].to_vec();
+    let mut at = first;
+    while let Some(token) = tokens.get(at) {
+        if !is_place(&at) {
+            out.push(token.clone());
+            at += 1;
+        } else if mutual::is_mutual(tokens, at) {
+            at += mutual::rewrite(source, &tokens[at..], &mut out)?;
+        } else {
             let word =
                 Word { value: ROWS_FROM.into(), quote_style: Some('"'), keyword: NO_KEYWORD };
             out.push(TokenWithSpan { token: Token::Word(word), span: token.span });
-        } else if at == 0 || !places.contains(&(at - 1)) {
-            out.push(token.clone());
+            at += 2;
         }
     }
-    Cow::Owned(out)
+    Ok(Cow::Owned(out))
 }
 
 const NO_KEYWORD: sqlparser::keywords::Keyword = sqlparser::keywords::Keyword::NoKeyword;

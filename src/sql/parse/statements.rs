@@ -89,7 +89,7 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
         let deep = limits::check_depth(tokens)?;
-        let tokens = &*rewrite(tokens);
+        let tokens = &*rewrite(&source, tokens)?;
         let ast = match deep {
             true => stack::large(|| front::statement(&source, tokens))?,
             false => front::statement(&source, tokens)?,

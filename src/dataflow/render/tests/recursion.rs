@@ -16,6 +16,7 @@ use ScalarType::Int4;
 
 const INT4_PLUS: u32 = 177;
 const INT4_LT: u32 = 66;
+const INT8_LT: u32 = 469;
 
 fn int(value: i32) -> Expr {
     Expr::literal(Datum::Int4(value), Int4)
@@ -137,6 +138,35 @@ fn parities() -> Dataflow {
     looped(nodes, vec![even, odd], None)
 }
 
+/// Places by what leads to them: a place stays in the first variable while few edges come from
+/// places of the second, which has those that are there by an even sum.
+fn counted() -> Dataflow {
+    let mut nodes = vec![
+        Node::Entered { input: 0 },
+        Node::Variable { variable: 0 },
+        Node::Variable { variable: 1 },
+    ];
+    let sources = Mfp::identity(2).project([0]);
+    let base = push(&mut nodes, Node::Mfp { input: 0, types: vec![Int4; 2], mfp: sources });
+    let reached = step(&mut nodes, 2, 1);
+    let input = push(&mut nodes, Node::Union { inputs: vec![base, reached] });
+    let grouped = |nodes: &mut Vec<Node>, input, limit: i64| {
+        let (types, key_types) = (vec![Int4], vec![Int4]);
+        let (key, sum) = (vec![Expr::Column(0)], AggFunc::Sum(Int4));
+        let aggregates = vec![Aggregate::count_star(), Aggregate::of(sum, Expr::Column(0))];
+        let reduce = Node::Reduce { input, types, key, key_types, aggregates };
+        let input = push(nodes, reduce);
+        let limit = Expr::literal(Datum::Int8(limit), ScalarType::Int8);
+        let few = Expr::call_by_oid(INT8_LT, vec![Expr::Column(1), limit]);
+        let types = vec![Int4, ScalarType::Int8, ScalarType::Int8];
+        push(nodes, Node::Mfp { input, types, mfp: Mfp::identity(3).filter([few]).project([0]) })
+    };
+    let first = grouped(&mut nodes, input, 3);
+    let next = step(&mut nodes, 1, 1);
+    let second = grouped(&mut nodes, next, 4);
+    looped(nodes, vec![first, second], Some(RoundLimit { rounds: 4, fails: false }))
+}
+
 fn check_all(workers: usize, seeds: u64) {
     let mut seen = 0;
     for seed in 0..seeds {
@@ -148,6 +178,7 @@ fn check_all(workers: usize, seeds: u64) {
             distances(false),
             distances(true),
             parities(),
+            counted(),
         ];
         for (number, plan) in plans.iter().enumerate() {
             let mut rng = StdRng::seed_from_u64(seed * 100 + number as u64);
