@@ -80,6 +80,13 @@ pub struct Serve {
     #[arg(default_value_t = 64 << 20)]
     pub checkpoint_log_bytes: u64,
 
+    /// How often the engine looks at itself, for `EXPLAIN ANALYZE` and the `weir_` relations.
+    ///
+    /// 0 turns that off: then nothing is measured while dataflows run.
+    #[arg(long, env = "WEIR_INTROSPECTION_INTERVAL", value_name = "DURATION")]
+    #[arg(default_value = "1s", value_parser = parse_interval)]
+    pub introspection_interval: Duration,
+
     /// How clients prove who they are. `trust` admits everyone, on loopback addresses only.
     #[arg(long, env = "WEIR_AUTH", value_name = "METHOD", default_value = "trust")]
     pub auth: Auth,
@@ -177,6 +184,11 @@ fn parse_message_bytes(text: &str) -> std::result::Result<usize, String> {
         Ok(bytes @ MESSAGE_BYTES_MIN..=MESSAGE_BYTES_MAX) => Ok(bytes),
         _ => Err(format!("expected a number from {MESSAGE_BYTES_MIN} to {MESSAGE_BYTES_MAX}")),
     }
+}
+
+/// A duration, or `0`.
+fn parse_interval(text: &str) -> std::result::Result<Duration, String> {
+    if text.trim() == "0" { Ok(Duration::ZERO) } else { parse_duration(text) }
 }
 
 fn parse_duration(text: &str) -> std::result::Result<Duration, String> {

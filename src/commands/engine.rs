@@ -114,6 +114,7 @@ async fn serve(config: &Serve) -> Result<u8> {
             workers: config.worker_count(),
             retain_ms: config.retain_history.as_millis() as u64,
             checkpoint_log_bytes: config.checkpoint_log_bytes,
+            introspection_ms: config.introspection_interval.as_millis() as u64,
         };
         move || boot::open(&engine)
     });

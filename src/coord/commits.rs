@@ -272,6 +272,7 @@ impl Coordinator {
         through: Timestamp,
     ) {
         self.flush();
+        let plan = Arc::new(plan);
         let imports: Vec<GlobalId> = plan.imports.iter().map(|i| i.id.index).collect();
         let newest = imports.iter().map(|i| self.objects.last_change(*i)).max().unwrap_or(0);
         self.objects.add(
@@ -284,6 +285,7 @@ impl Coordinator {
                 retain: self.retain_of(plan.id),
                 hydrating: self.workers.count(),
                 timed: plan.reads_clock(),
+                plan: Some(Arc::clone(&plan)),
                 ..Object::default()
             },
         );
@@ -291,7 +293,7 @@ impl Coordinator {
         let below = plan.imports.iter().map(|import| (import.id.index, through)).collect();
         self.let_time_pass(below);
         let promise = self.objects.promise(plan.id, through);
-        self.workers.send(Command::CreateDataflow { plan: Arc::new(plan), reader: None, promise });
+        self.workers.send(Command::CreateDataflow { plan, reader: None, promise });
     }
 
     fn retire(&mut self, id: GlobalId) {

@@ -16,6 +16,7 @@ use crate::coord::commits::{Ack, Recent};
 use crate::coord::gate::Gate;
 use crate::coord::log_writer::{LogRequest, LogWriter};
 use crate::coord::objects::Objects;
+use crate::coord::observations::Observing;
 use crate::coord::reads::Reader;
 use crate::coord::request::{Event, Reply, Snapshot, When};
 use crate::coord::sequences::Sequences;
@@ -65,6 +66,8 @@ pub struct Coordinator {
     /// Subscriptions with changes that the gate keeps.
     pub(super) withheld: BTreeSet<ReaderId>,
     pub(super) sequences: Sequences,
+    /// Questions about dataflows, by number.
+    pub(super) observing: BTreeMap<u64, Observing>,
     pub(super) recent: Recent,
     pub(super) acks: Vec<Ack>,
     pub(super) waiters: Vec<Waiter>,
@@ -155,10 +158,11 @@ impl Coordinator {
                 self.next_id = GlobalId(first.0 + count);
                 let _ = reply.send(Ok(first));
             }
-            Event::Read { at, read, reply } => {
-                let stream = self.read(at, read);
+            Event::Read { at, read, observer, reply } => {
+                let stream = self.read(at, read, observer);
                 let _ = reply.send(stream);
             }
+            Event::Observe { object, reply } => self.observe_object(object, reply),
             Event::Subscribe { request, reply } => {
                 let stream = self.subscribe(*request);
                 let _ = reply.send(stream);
@@ -196,6 +200,7 @@ impl Coordinator {
             }
             Response::ChangesFailed { reader, at, error } => self.changes_failed(reader, at, error),
             Response::Hydrated { dataflow, .. } => self.hydrated(dataflow),
+            Response::Observed { request, observation } => self.observed(request, observation),
         }
     }
 

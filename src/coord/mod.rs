@@ -7,6 +7,7 @@
 //! * [`opening`] — from a data directory to a running coordinator
 //! * [`coordinator`] — the task: its state, its loop
 //! * `commits`, `reads`, `subscriptions`, `sequences` — what it does, by kind of request
+//! * `observations` — what dataflows cost
 //! * `gate` — what may leave the server; `objects` — who reads whom; `clock` — times
 //! * `log_writer` — the thread that makes commits durable
 
@@ -16,6 +17,7 @@ pub mod coordinator;
 mod gate;
 mod log_writer;
 mod objects;
+mod observations;
 pub mod opening;
 mod reads;
 pub mod request;

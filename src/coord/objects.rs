@@ -11,8 +11,10 @@
 //! is promised something is so together with the timed objects below it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::dataflow::command::Promise;
+use crate::plan::physical::Dataflow;
 use crate::repr::{GlobalId, Timestamp};
 
 /// What the coordinator knows of an object.
@@ -36,6 +38,8 @@ pub(crate) struct Object {
     pub(crate) readers: usize,
     /// Whether it changes as time goes on, though nothing is written.
     pub(crate) timed: bool,
+    /// What its dataflow is built of; none for a table and for what nobody asks about.
+    pub(crate) plan: Option<Arc<Dataflow>>,
     /// Dropped from the catalog, and only waiting for its readers and dependents.
     pub(crate) retired: bool,
 }

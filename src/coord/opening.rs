@@ -50,6 +50,8 @@ pub struct EngineConfig {
     pub retain_ms: u64,
     /// How long the log grows before it is folded into a checkpoint.
     pub checkpoint_log_bytes: u64,
+    /// How often the engine looks at itself, in milliseconds; 0: never.
+    pub introspection_ms: u64,
 }
 
 /// A server that is being opened.
@@ -80,6 +82,7 @@ impl Opening {
                 let _ = responses.send(Event::Worker(response));
             }),
         )?;
+        workers.send(Command::Introspect(config.introspection_ms > 0));
         let retain = config.retain_ms.saturating_mul(1_000_000);
         let checkpoint = recovered.checkpoint.unwrap_or(0);
         let mut sequences = Sequences::default();
@@ -107,6 +110,7 @@ impl Opening {
             readers: BTreeMap::new(),
             withheld: BTreeSet::new(),
             sequences,
+            observing: BTreeMap::new(),
             recent: Recent::default(),
             acks: Vec::new(),
             waiters: Vec::new(),

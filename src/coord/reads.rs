@@ -6,11 +6,12 @@ use tokio::sync::mpsc;
 
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
-use crate::coord::request::{READER_CREDIT, Read, RowEvent, RowStream, dropped};
+use crate::coord::request::{Observed, READER_CREDIT, Read, Reply, RowEvent, RowStream, dropped};
 use crate::coord::subscriptions::Subscription;
 use crate::dataflow::command::{Command, Peek, ReaderId};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::error::EvalError;
+use crate::plan::physical::Dataflow;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
 /// Somebody who is being sent something.
@@ -30,12 +31,19 @@ pub(super) enum ReaderKind {
         /// The least error of those that are.
         failed: Option<EvalError>,
         rows: mpsc::UnboundedSender<RowEvent>,
+        /// Who is told what its dataflow cost.
+        observer: Option<(Arc<Dataflow>, Reply<Observed>)>,
     },
     Subscription(Box<Subscription>),
 }
 
 impl Coordinator {
-    pub(super) fn read(&mut self, at: Timestamp, read: Read) -> Result<RowStream> {
+    pub(super) fn read(
+        &mut self,
+        at: Timestamp,
+        read: Read,
+        observer: Option<Reply<Observed>>,
+    ) -> Result<RowStream> {
         self.flush();
         let objects: Vec<GlobalId> = match &read {
             Read::Arrangement(read) => vec![read.target.index],
@@ -50,7 +58,12 @@ impl Coordinator {
             reader,
             objects.clone(),
             dataflow,
-            ReaderKind::Peek { remaining: self.workers.count(), failed: None, rows },
+            ReaderKind::Peek {
+                remaining: self.workers.count(),
+                failed: None,
+                rows,
+                observer: None,
+            },
         );
         match read {
             Read::Arrangement(read) => self.workers.send(Command::Peek(Arc::new(Peek {
@@ -71,7 +84,12 @@ impl Coordinator {
                 let timed = plan.reads_clock();
                 self.objects.add(plan.id, Object { imports: objects, timed, ..Object::default() });
                 let promise = self.objects.promise(plan.id, at);
-                let plan = Arc::from(plan);
+                let plan: Arc<Dataflow> = Arc::from(plan);
+                if let Some(Reader { kind: ReaderKind::Peek { observer: by, .. }, .. }) =
+                    self.readers.get_mut(&reader)
+                {
+                    *by = observer.map(|observer| (Arc::clone(&plan), observer));
+                }
                 self.workers.send(Command::CreateDataflow { plan, reader: Some(reader), promise });
                 self.workers.send(Command::Credit { reader, bytes: READER_CREDIT });
             }
@@ -156,7 +174,7 @@ impl Coordinator {
     }
 
     pub(super) fn peek_done(&mut self, id: ReaderId, result: std::result::Result<(), EvalError>) {
-        let Some(Reader { kind: ReaderKind::Peek { remaining, failed, rows }, .. }) =
+        let Some(Reader { kind: ReaderKind::Peek { remaining, failed, rows, observer }, .. }) =
             self.readers.get_mut(&id)
         else {
             return;
@@ -176,6 +194,10 @@ impl Coordinator {
             None => RowEvent::Done,
         };
         let _ = rows.send(last);
+        // The question reaches the workers before the end of the dataflow does.
+        if let Some((plan, reply)) = observer.take() {
+            self.observe(plan, 0, reply);
+        }
         self.end_reader(id);
     }
 }

@@ -12,6 +12,7 @@ use crate::catalog::objects::{Catalog, Change};
 use crate::dataflow::command::{Bounds, ReaderId, Response};
 use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
+use crate::plan::observed::Observation;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
@@ -26,7 +27,8 @@ pub(crate) enum Event {
     Now { reply: Reply<Timestamp> },
     AwaitDurable { time: Timestamp, reply: Reply<()> },
     Ids { count: u64, reply: Reply<GlobalId> },
-    Read { at: Timestamp, read: Read, reply: Reply<RowStream> },
+    Read { at: Timestamp, read: Read, observer: Option<Reply<Observed>>, reply: Reply<RowStream> },
+    Observe { object: GlobalId, reply: Reply<Observed> },
     Subscribe { request: Box<SubscribeRequest>, reply: Reply<ChangeStream> },
     Advance { reader: ReaderId, reply: Reply<Timestamp> },
     Credit { reader: ReaderId, bytes: u64 },
@@ -188,6 +190,26 @@ impl Exclusive {
 impl Drop for Exclusive {
     fn drop(&mut self) {
         let _ = self.events.send(Event::EndExclusive { token: self.token });
+    }
+}
+
+/// What a dataflow cost.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The dataflow.
+    pub plan: Arc<Dataflow>,
+    /// What each worker saw of it.
+    pub workers: Vec<Observation>,
+}
+
+/// What a read is going to have cost.
+#[derive(Debug)]
+pub struct Watch(oneshot::Receiver<Result<Observed>>);
+
+impl Watch {
+    /// What it cost, once all of its rows have come.
+    pub async fn seen(self) -> Result<Observed> {
+        self.0.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
@@ -360,8 +382,26 @@ impl Client {
 
     /// Reads at a snapshot. Error 22023 where the history is gone.
     pub async fn read(&self, snapshot: &Snapshot, read: Read) -> Result<RowStream> {
-        let at = snapshot.time;
-        self.ask(|reply| Event::Read { at, read, reply }).await
+        let (at, observer) = (snapshot.time, None);
+        self.ask(|reply| Event::Read { at, read, observer, reply }).await
+    }
+
+    /// Reads at a snapshot by a dataflow, and tells what that cost once all rows have come.
+    pub async fn read_observed(
+        &self,
+        snapshot: &Snapshot,
+        dataflow: Dataflow,
+    ) -> Result<(RowStream, Watch)> {
+        let (at, read) = (snapshot.time, Read::Dataflow(Box::new(dataflow)));
+        let (reply, seen) = oneshot::channel();
+        let observer = Some(reply);
+        let rows = self.ask(|reply| Event::Read { at, read, observer, reply }).await?;
+        Ok((rows, Watch(seen)))
+    }
+
+    /// What a maintained view or an index costs, once it shows all that is written.
+    pub async fn observe(&self, object: GlobalId) -> Result<Observed> {
+        self.ask(|reply| Event::Observe { object, reply }).await
     }
 
     /// Subscribes. Error 22023 where the history is gone or the time lies in the future.

@@ -9,6 +9,7 @@ use timely::worker::Worker;
 
 use super::emit::RowLogic;
 use super::import::Promise;
+use super::observe::Places;
 use super::subscribe::Subscription;
 use super::traces::{Maintained, Traces};
 use crate::expr::mfp::Mfp;
@@ -35,6 +36,8 @@ pub struct Built {
     pub imports: Imports,
     /// What becomes of the last node.
     pub result: BuiltSink,
+    /// Which operators stand for which part of the plan.
+    pub places: Places,
 }
 
 /// What a dataflow's sink became.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
+use crate::plan::observed::Observation;
 pub use crate::plan::physical::Bounds;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
 use crate::repr::settings::FormatSettings;
@@ -75,6 +76,17 @@ pub enum Command {
         /// Which.
         id: GlobalId,
     },
+    /// Asks what a dataflow costs, once it is complete below `need` on the worker.
+    Observe {
+        /// Goes with the answer.
+        request: u64,
+        /// Which.
+        dataflow: GlobalId,
+        /// The time.
+        need: Timestamp,
+    },
+    /// Opens or closes the log of what operators do.
+    Introspect(bool),
     /// Ends the worker.
     Stop,
 }
@@ -172,5 +184,12 @@ pub enum Response {
         worker: usize,
         /// Which.
         dataflow: GlobalId,
+    },
+    /// What this worker has seen of a dataflow; nothing, where it is not there.
+    Observed {
+        /// That of the question.
+        request: u64,
+        /// What was seen.
+        observation: Observation,
     },
 }

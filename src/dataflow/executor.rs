@@ -22,6 +22,7 @@ use super::built::{Built, BuiltSink, Imports, Rendering};
 use super::command::{Command, Peek, Promise, ReaderId, Response, Write};
 use super::import;
 use super::input::TableInput;
+use super::observe::{Ledger, Question};
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
@@ -64,6 +65,8 @@ pub(super) struct Loop<'w> {
     settling: BTreeMap<GlobalId, Timestamp>,
     /// Arrangements that have changed and have not been let merge, and how often they changed.
     settled: BTreeMap<GlobalId, usize>,
+    /// What the dataflows cost.
+    ledger: Ledger,
 }
 
 /// How long a worker looks for another command before it parks: to be woken takes longer than that,
@@ -90,6 +93,7 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         written: false,
         settling: BTreeMap::new(),
         settled: BTreeMap::new(),
+        ledger: Ledger::default(),
     };
     let mut busy = false;
     let mut last_command = Instant::now();
@@ -147,6 +151,11 @@ impl Loop<'_> {
                 }
             }
             Command::Drop { id } => self.drop_object(id),
+            Command::Observe { request, dataflow, need } => {
+                self.ledger.ask(Question { request, dataflow, need });
+                self.observe();
+            }
+            Command::Introspect(on) => self.ledger.switch(self.worker, on),
             Command::Stop => {}
         }
     }
@@ -154,7 +163,9 @@ impl Loop<'_> {
     fn create_table(&mut self, id: GlobalId, since: Timestamp) {
         let first = self.worker.peek_identifier();
         let (input, trace) = TableInput::create(self.worker, &format!("table {id}"), since);
-        claim_operators(first..self.worker.peek_identifier(), id);
+        let operators = first..self.worker.peek_identifier();
+        claim_operators(operators.clone(), id);
+        self.ledger.claim_table(id, operators);
         self.tables.insert(id, input);
         self.traces.insert(id, Maintained::new(trace, None, since));
     }
@@ -193,10 +204,12 @@ impl Loop<'_> {
             }
         });
         let blamed = blame(plan.id);
-        let Built { imports, result } =
+        let Built { imports, result, places } =
             (self.rendering.build)(self.worker, plan, &mut self.traces, notify);
         drop(blamed);
-        claim_operators(first..self.worker.peek_identifier(), plan.id);
+        let operators = first..self.worker.peek_identifier();
+        claim_operators(operators.clone(), plan.id);
+        self.ledger.claim(plan, operators, places);
         match (result, reader) {
             (BuiltSink::Arranged(maintained), _) => {
                 self.traces.insert(plan.id, *maintained);
@@ -272,6 +285,7 @@ impl Loop<'_> {
             }
             self.worker.drop_dataflow(running.index);
         }
+        self.ledger.release(id);
     }
 
     /// Does what the last step made possible; says whether there is more to do at once.
@@ -279,8 +293,16 @@ impl Loop<'_> {
         self.pump_streams();
         let busy = self.resume_peeks();
         self.report_hydrated();
+        self.observe();
         self.settle();
         busy
+    }
+
+    fn observe(&mut self) {
+        let respond = &self.respond;
+        self.ledger.answer(self.worker.index(), &mut self.traces, |request, observation| {
+            respond(Response::Observed { request, observation });
+        });
     }
 
     fn settle(&mut self) {
@@ -467,7 +489,7 @@ mod tests {
                     ))
                 }
             };
-            Built { imports: Imports(vec![promises]), result }
+            Built { imports: Imports(vec![promises]), result, places: vec![] }
         })
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Rows enter through an [`input`] for each table, are indexed in [`arrangement`]s, are brought
 //! into other dataflows by an [`import`] and read by a [`scan`] or a [`join`], and leave by a
-//! [`peek`] or a [`subscribe`] sink. A worker never fails: a fault of a row is a row of the error
+//! [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker never fails: a fault of a row is a row of the error
 //! side.
 //!
 //! Time is [`crate::repr::Timestamp`], totally ordered; only arrangements and joins are written
@@ -20,6 +20,8 @@ pub mod follow;
 pub mod import;
 pub mod input;
 pub mod join;
+mod logging;
+pub mod observe;
 pub mod peek;
 pub mod pressure;
 mod readers;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use super::arrangement::size::{Size, of_rows};
 use super::arrangement::{RowTrace, clamp_to_upper, upper_of};
 use crate::plan::physical::ArrangementId;
 use crate::repr::{GlobalId, Timestamp};
@@ -46,6 +47,15 @@ impl Maintained {
         if let Some(errs) = &mut self.errs {
             clamp_to_upper(errs, self.since);
         }
+    }
+
+    /// What both sides hold.
+    pub fn size(&self) -> Size {
+        let mut size = of_rows(&self.oks);
+        if let Some(errs) = &self.errs {
+            size += of_rows(errs);
+        }
+        size
     }
 
     /// Whether both sides are complete below a time.

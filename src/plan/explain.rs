@@ -13,6 +13,7 @@ use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::table::TableFunc;
 use crate::expr::window::call::WindowCall;
+use crate::plan::observed::{Place, Seen};
 use crate::plan::physical::{
     Arrangement, ArrangementId, Bounds, Dataflow, Node, NodeId, Sink, Source,
 };
@@ -33,6 +34,8 @@ pub type Names<'a> = &'a dyn Fn(GlobalId) -> String;
 pub struct Item {
     operator: String,
     details: Vec<(&'static str, Detail)>,
+    /// What it cost.
+    seen: Option<Seen>,
     inputs: Vec<Item>,
 }
 
@@ -77,6 +80,12 @@ impl Item {
         self
     }
 
+    /// With what was seen of it.
+    pub fn seen(mut self, seen: Seen) -> Item {
+        self.seen = Some(seen);
+        self
+    }
+
     /// One operator a line.
     pub fn text(&self) -> String {
         let mut out = String::new();
@@ -104,6 +113,10 @@ impl Item {
                 Detail::Flag => {}
             }
         }
+        match self.seen.as_ref().map(Seen::text) {
+            Some(seen) if !seen.is_empty() => line.extend([" (", &seen, ")"]),
+            _ => {}
+        }
         line
     }
 
@@ -120,6 +133,10 @@ impl Item {
                     Detail::Flag => json!(true),
                 };
                 object.insert(key.into(), value);
+            }
+            let seen = self.seen.as_ref().map(Seen::json);
+            if let Some(seen) = seen.filter(|seen| *seen != json!({})) {
+                object.insert("seen".into(), seen);
             }
             if !self.inputs.is_empty() {
                 let inputs = self.inputs.iter().map(Item::json).collect();
@@ -315,16 +332,27 @@ fn mfp_details(item: Item, mfp: &Mfp) -> Item {
 /// A dataflow as it is shown. A node that has several readers is named where it first comes, and
 /// stands by its name after that.
 pub fn dataflow(dataflow: &Dataflow, names: Names<'_>) -> Item {
+    analyzed(dataflow, names, &|_| None)
+}
+
+/// A dataflow as it is shown, with what was seen of each part.
+pub fn analyzed(
+    dataflow: &Dataflow,
+    names: Names<'_>,
+    seen: &dyn Fn(Place) -> Option<Seen>,
+) -> Item {
     let sink = match &dataflow.sink {
         Sink::Arrange(layout) => arranged(Item::new("Maintain"), layout),
         Sink::Subscribe { .. } => Item::new("Subscribe"),
         Sink::Peek { .. } => Item::new("Return"),
     };
+    let sink = Item { seen: seen(Place::Sink), ..sink };
     let mut readers = BTreeMap::new();
     for node in &dataflow.nodes {
         inputs(node).into_iter().for_each(|i| *readers.entry(i).or_insert(0) += 1);
     }
-    let mut shown = Shown { dataflow, names, readers, seen: BTreeMap::new() };
+    let mut shown =
+        Shown { dataflow, names, seen, within: None, readers, aliases: BTreeMap::new() };
     match dataflow.nodes.len() {
         0 => sink,
         n => sink.input(shown.node(n - 1)),
@@ -334,23 +362,30 @@ pub fn dataflow(dataflow: &Dataflow, names: Names<'_>) -> Item {
 struct Shown<'a> {
     dataflow: &'a Dataflow,
     names: Names<'a>,
+    seen: &'a dyn Fn(Place) -> Option<Seen>,
+    /// The loop whose nodes these are.
+    within: Option<NodeId>,
     readers: BTreeMap<NodeId, usize>,
     /// The names given to nodes with several readers.
-    seen: BTreeMap<NodeId, String>,
+    aliases: BTreeMap<NodeId, String>,
 }
 
 impl Shown<'_> {
     fn node(&mut self, id: NodeId) -> Item {
-        if let Some(name) = self.seen.get(&id) {
+        if let Some(name) = self.aliases.get(&id) {
             return Item::new("Shared").word("", name);
         }
         grow(|| {
             let node = &self.dataflow.nodes[id];
-            let mut item = self.own(node);
+            let mut item = self.own(id, node);
+            item.seen = (self.seen)(match self.within {
+                None => Place::Node(id),
+                Some(within) => Place::Inside(within, id),
+            });
             if self.readers.get(&id).is_some_and(|n| *n > 1) {
-                let name = format!("s{}", self.seen.len());
+                let name = format!("s{}", self.aliases.len());
                 item = item.word("as", &name);
-                self.seen.insert(id, name);
+                self.aliases.insert(id, name);
             }
             for input in inputs(node) {
                 let input = self.node(input);
@@ -361,13 +396,20 @@ impl Shown<'_> {
     }
 
     /// A loop, with the value of each variable as an input; what it enters comes behind.
-    fn of_loop(&self, nodes: &[Node], values: &[NodeId], limit: Option<RoundLimit>) -> Item {
+    fn of_loop(
+        &self,
+        id: NodeId,
+        nodes: &[Node],
+        values: &[NodeId],
+        limit: Option<RoundLimit>,
+    ) -> Item {
         let inner = Dataflow { nodes: nodes.to_vec(), ..self.dataflow.clone() };
-        let (mut readers, seen) = (BTreeMap::new(), BTreeMap::new());
+        let (mut readers, aliases) = (BTreeMap::new(), BTreeMap::new());
         for input in nodes.iter().flat_map(inputs).chain(values.iter().copied()) {
             *readers.entry(input).or_insert(0) += 1;
         }
-        let mut shown = Shown { dataflow: &inner, names: self.names, readers, seen };
+        let (names, seen) = (self.names, self.seen);
+        let mut shown = Shown { dataflow: &inner, names, seen, within: Some(id), readers, aliases };
         let mut item = rounds(Item::new("Loop"), limit);
         for value in values {
             item = item.input(shown.node(*value));
@@ -375,7 +417,7 @@ impl Shown<'_> {
         item
     }
 
-    fn own(&self, node: &Node) -> Item {
+    fn own(&self, id: NodeId, node: &Node) -> Item {
         match node {
             Node::Constant { rows } => constant(rows, None),
             Node::Import { import } => {
@@ -399,7 +441,7 @@ impl Shown<'_> {
                 top_k(group_key, order, *limit, *offset).flag("ties", *ties).flag("rank", *rank)
             }
             Node::Window { partition, order, calls, .. } => window(partition, order, calls),
-            Node::Loop { nodes, values, limit, .. } => self.of_loop(nodes, values, *limit),
+            Node::Loop { nodes, values, limit, .. } => self.of_loop(id, nodes, values, *limit),
             Node::Leave { variable, .. } => Item::new("Leave").word("", format!("v{variable}")),
             Node::Entered { input } => Item::new("Enter").word("", format!("e{input}")),
             Node::Variable { variable } => Item::new("Get").word("", format!("v{variable}")),

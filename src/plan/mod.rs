@@ -1,10 +1,13 @@
 //! Plans: what is to be computed ([`relation`]), by which operators ([`physical`]), and what else
 //! a client may ask for ([`statement`]).
 //!
+//! What was seen of a plan while it ran is an [`observed::Observation`].
+//!
 //! Floor 2: built from expressions and types; knows no name and no front end.
 
 mod build;
 pub mod explain;
+pub mod observed;
 pub mod physical;
 pub mod relation;
 pub mod statement;

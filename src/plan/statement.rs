@@ -4,6 +4,7 @@
 //! [`Expr::Parameter`] until the statement is executed.
 
 use crate::expr::scalar::Expr;
+use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::repr::{ColumnType, GlobalId, RelationDesc, ScalarType};
 
@@ -36,6 +37,8 @@ pub enum Statement {
     },
     Drop(Drop),
     Explain(Explain),
+    /// See [`ExplainAnalyze`].
+    ExplainAnalyze(ExplainAnalyze),
     Declare {
         name: String,
         hold: bool,
@@ -398,6 +401,24 @@ pub struct Explain {
     pub stage: ExplainStage,
     /// Of what.
     pub statement: Box<Statement>,
+}
+
+/// `EXPLAIN ANALYZE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExplainAnalyze {
+    /// Of what.
+    pub of: Analyzed,
+    /// What is shown.
+    pub measures: Measures,
+}
+
+/// What `EXPLAIN ANALYZE` explains.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Analyzed {
+    /// A query, which is run.
+    Query(Box<Select>),
+    /// What is maintained.
+    Object(GlobalId),
 }
 
 /// The stages of planning.

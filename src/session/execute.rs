@@ -36,6 +36,7 @@ impl Session {
             | Statement::CreateSequence { .. }
             | Statement::Drop(_) => self.define(statement).await,
             Statement::Explain(explain) => self.explain(explain),
+            Statement::ExplainAnalyze(analyze) => self.explain_analyze(analyze).await,
             Statement::Declare { .. } | Statement::Fetch { .. } | Statement::Close { .. } => {
                 self.cursor(statement).await
             }
@@ -137,7 +138,7 @@ impl Session {
     }
 
     /// Moves a transaction that has done nothing to a time in the past.
-    async fn travel(&mut self, time: Timestamp) -> Result<()> {
+    pub(super) async fn travel(&mut self, time: Timestamp) -> Result<()> {
         let transaction = self.transaction()?;
         if !transaction.is_empty() || !transaction.work.reads.is_empty() {
             return Err(Error::new(
@@ -194,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    fn row_count(
+    pub(super) fn row_count(
         &self,
         expr: Option<&crate::expr::scalar::Expr>,
         clause: &str,

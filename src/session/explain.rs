@@ -69,7 +69,7 @@ fn explained(statement: Statement) -> Result<(Relation, Option<Finishing>, Want)
     })
 }
 
-fn finish_line(finishing: &Finishing) -> Option<String> {
+pub(super) fn finish_line(finishing: &Finishing) -> Option<String> {
     let mut parts = Vec::new();
     if !finishing.order_by.is_empty() {
         let order = finishing.order_by.iter().map(|by| {

@@ -5,13 +5,14 @@
 //! * [`frontend`] — the client as the session talks to it
 //! * [`session`] — one client's session: the pipeline of a statement
 //! * `execute` — each kind of statement; `read`, `write`, `define`, `watch`, `copy_data`,
-//!   `control`, `explain` — how
+//!   `control`, `explain`, `analyze` — how
 //! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
 //! * [`variables`], [`copy`] — settings, and the formats of COPY
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
+mod analyze;
 mod binding;
 pub mod boot;
 mod control;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::{Expr, Literal};
 use crate::plan::statement::{
-    ColumnSource, Delete, Finishing, Insert, Returning, Select, Statement, Subscribe, Update,
+    Analyzed, ColumnSource, Delete, ExplainAnalyze, Finishing, Insert, Returning, Select,
+    Statement, Subscribe, Update,
 };
 use crate::repr::binary::parse_binary;
 use crate::repr::settings::FormatSettings;
@@ -113,6 +114,9 @@ fn each_expr(statement: &mut Statement, f: Visit<'_>) {
         Statement::CopyTo(copy) => each_expr(&mut copy.query, f),
         Statement::Declare { query, .. } => each_expr(query, f),
         Statement::Explain(explain) => each_expr(&mut explain.statement, f),
+        Statement::ExplainAnalyze(ExplainAnalyze { of: Analyzed::Query(select), .. }) => {
+            in_select(select, f);
+        }
         Statement::Execute { args, .. } => args.iter_mut().for_each(f),
         _ => {}
     }

@@ -13,6 +13,7 @@ use crate::expr::scalar::Expr;
 use crate::plan::statement::Statement;
 use crate::repr::value::pack;
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
+use crate::session::analyze;
 use crate::session::frontend::{Field, Format};
 use crate::session::parameters::{self, Value};
 use crate::session::portals::Portal;
@@ -110,6 +111,9 @@ impl Session {
             Statement::Delete(delete) => delete.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Subscribe(subscribe) => Some(watch::describe(subscribe)),
             Statement::Explain(_) => Some(text_column("QUERY PLAN")),
+            Statement::ExplainAnalyze(analyze) => {
+                Some(analyze::plan_desc(analyze::plan_type(analyze.measures)))
+            }
             Statement::Show { name: Some(name) } => Some(text_column(&self.variables.name(name)?)),
             Statement::Show { name: None } => {
                 let mut desc = text_column("name");

@@ -30,8 +30,13 @@ impl InProcess {
     pub fn start(workers: usize) -> InProcess {
         let folder = tempfile::Builder::new().prefix("weir-test-").tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        let config =
-            EngineConfig { data_dir, workers, retain_ms: 30_000, checkpoint_log_bytes: 64 << 20 };
+        let config = EngineConfig {
+            data_dir,
+            workers,
+            retain_ms: 30_000,
+            checkpoint_log_bytes: 64 << 20,
+            introspection_ms: 1_000,
+        };
         let runtime = Runtime::new().unwrap();
         let (coordinator, engine) = boot::open(&config).unwrap();
         runtime.spawn(coordinator.run());

@@ -18,6 +18,7 @@ use super::batch::{RowBatch, Time};
 use super::batcher::RowBatcher;
 use super::container::RowRef;
 use super::layout::RowUpdate;
+use super::size::note_rows;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// Rows that change over time.
@@ -39,22 +40,26 @@ pub fn route(key: &[u8]) -> u64 {
 
 /// Arranges rows by their key.
 pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArranged<'s, T> {
-    arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
+    let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
         rows.inner,
         Exchange::new(|update: &RowUpdate<T>| route(update.0.0.bytes())),
         name,
         |_, _| RowBatcher::<T>::default(),
-    )
+    );
+    note_rows(&arranged.trace);
+    arranged
 }
 
 /// Arranges errors: each is a key, without a value.
 pub fn arrange_errors<'s, T: Time>(errors: Rows<'s, T>, name: &str) -> RowArranged<'s, T> {
-    arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
+    let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
         errors.inner,
         Exchange::new(|error: &(Row, T, Diff)| route(error.0.bytes())),
         name,
         |_, _| RowBatcher::<T>::default(),
-    )
+    );
+    note_rows(&arranged.trace);
+    arranged
 }
 
 /// Fills a reduction's output buffer for one key: the `push` argument of `reduce_abelian`.

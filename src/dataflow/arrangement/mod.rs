@@ -3,13 +3,14 @@
 //! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
 //! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
 //! trims what merging leaves over, and [`batcher`] sorts and seals what arrives.
-//! [`arrange::arrange_rows`] puts it all together.
+//! [`arrange::arrange_rows`] puts it all together; [`size`] tells what there is of it.
 
 pub mod arrange;
 pub mod batch;
 pub mod batcher;
 pub mod container;
 pub mod layout;
+pub mod size;
 
 pub use arrange::{
     RowArranged, RowSpine, RowTrace, Rows, RowsByKey, arrange_errors, arrange_rows, clamp_to_upper,
@@ -19,3 +20,4 @@ pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
 pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder};
 pub use container::{RowContainer, RowRef};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};
+pub use size::Size;

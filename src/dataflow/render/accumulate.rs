@@ -18,7 +18,7 @@ use super::accum::Accum;
 use super::group::{Answer, Answers, Old, Output, PerKey, per_key};
 use crate::dataflow::arrangement::{
     AffineOffsets, BlockBatcher, LazyContainer, RowContainer, RowUpdate, Rows, RowsByKey,
-    SizedBuilder, route,
+    SizedBuilder, route, size,
 };
 use crate::repr::{Row, Timestamp};
 
@@ -45,12 +45,18 @@ pub fn accumulate<'s>(
 }
 
 fn arrange_accums<'s>(contributions: RowsByKey<'s>, name: &str) -> Arranged<'s, AccumTrace> {
-    arrange_core::<_, _, AccumBatcher, Spine<AccumBatch>>(
+    let arranged = arrange_core::<_, _, AccumBatcher, Spine<AccumBatch>>(
         contributions.inner,
         Exchange::new(|update: &RowUpdate| route(update.0.0.bytes())),
         name,
         |_, _| AccumBatcher::default(),
-    )
+    );
+    size::note(&arranged.trace, |batch| {
+        let storage = &batch.storage;
+        let sums = storage.upds.times.heap_size() + storage.upds.diffs.heap_size();
+        (batch.updates, storage.keys.heap_size() + storage.upds.offs.heap_size() + sums)
+    });
+    arranged
 }
 
 /// Makes differences of the contributions that rows carry, on their way into the arrangement.

@@ -33,6 +33,7 @@ use crate::dataflow::built::{Built, Imports, Notify, Rendering};
 use crate::dataflow::emit::{RowLogic, error_row};
 use crate::dataflow::import::{Promise, import_until};
 use crate::dataflow::join::join_rows;
+use crate::dataflow::observe::Places;
 use crate::dataflow::pressure::Pressure;
 use crate::dataflow::scan::scan;
 use crate::dataflow::traces::Traces;
@@ -40,6 +41,7 @@ use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::temporal::Temporal;
+use crate::plan::observed::Place;
 use crate::plan::physical::{Arrangement, Dataflow, Node, NodeId, Sink};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, Row, ScalarType, Timestamp};
@@ -56,10 +58,13 @@ pub fn build(worker: &mut Worker, plan: &Dataflow, traces: &mut Traces, notify: 
         }
         let (mut walk, imports) = Walk::new(scope, plan, traces);
         for (id, node) in plan.nodes.iter().enumerate() {
+            let first = scope.worker().peek_identifier();
             let (data, errors) = walk.node(id, node);
             walk.done.push(Rendered { data, errors });
+            walk.places.push((first..scope.worker().peek_identifier(), Place::Node(id)));
         }
-        Built { imports: Imports(imports), result: sink::finish(&mut walk, notify) }
+        let result = sink::finish(&mut walk, notify);
+        Built { imports: Imports(imports), result, places: walk.places }
     })
 }
 
@@ -101,6 +106,8 @@ pub(super) struct Walk<'s, 'p> {
     shaped_for: Vec<Option<NodeId>>,
     /// What waits for the reader of an eager sink.
     pub(super) pressure: Pressure,
+    /// Which operators were built for which part of the plan.
+    pub(super) places: Places,
 }
 
 impl<'s, 'p> Walk<'s, 'p> {
@@ -117,10 +124,12 @@ impl<'s, 'p> Walk<'s, 'p> {
             sources: Vec::new(),
             shaped_for: shapes(plan),
             pressure: Pressure::default(),
+            places: Vec::new(),
         };
         let until = plan.until();
         let mut promises = Vec::new();
-        for from in &plan.imports {
+        for (position, from) in plan.imports.iter().enumerate() {
+            let first = scope.worker().peek_identifier();
             let maintained =
                 traces.made_by(from.id.index).expect("a plan imports what is maintained");
             let name = format!("Import {}", from.id.relation);
@@ -135,6 +144,11 @@ impl<'s, 'p> Walk<'s, 'p> {
                 errs.map(|errs| walk.add_source(errs))
             });
             walk.imported.push((arranged, errors));
+            let reads =
+                |node: &Node| matches!(node, Node::Import { import } if *import == position);
+            let reader = plan.nodes.iter().position(reads).map(Place::Node);
+            let operators = first..scope.worker().peek_identifier();
+            walk.places.extend(reader.map(|place| (operators, place)));
             promises.push(of_import);
         }
         (walk, promises)
@@ -293,7 +307,8 @@ impl<'s, 'p> Walk<'s, 'p> {
             entered.push(rows);
             errors.extend(of_input);
         }
-        let (values, errs) = iterate(self, id, entered, plan);
+        let (values, errs, places) = iterate(self, id, entered, plan);
+        self.places.extend(places);
         errs.into_iter().for_each(|errs| self.note(Some(errs), &mut errors));
         (Data::Looped(values), errors)
     }

@@ -30,15 +30,18 @@ use super::transform::transform;
 use super::union::union;
 use super::window::{GroupLogic, window};
 use crate::dataflow::arrangement::{
-    RowArranged, RowBuilder, RowContainer, RowSpine, RowUpdate, Rows, RowsByKey, arrange_rows, fill,
+    RowArranged, RowBuilder, RowContainer, RowSpine, RowUpdate, Rows, RowsByKey, arrange_rows,
+    fill, size,
 };
 use crate::dataflow::emit::RowLogic;
 use crate::dataflow::join::join_traces;
+use crate::dataflow::observe::Places;
 use crate::dataflow::pressure::Pressure;
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
+use crate::plan::observed::Place;
 use crate::plan::physical::{Arrangement, Node, NodeId};
 use crate::plan::relation::RoundLimit;
 use crate::repr::settings::FormatSettings;
@@ -64,20 +67,24 @@ pub struct Loop<'p> {
     pub limit: Option<RoundLimit>,
 }
 
-/// Renders a loop over collections of whole rows; returns what each variable becomes, and errors.
+/// Renders a loop over collections of whole rows; returns what each variable becomes, errors,
+/// and which operators stand for which node inside.
 pub(super) fn iterate<'s>(
     walk: &Walk<'s, '_>,
     id: NodeId,
     inputs: Vec<RowsByKey<'s>>,
     plan: &Loop<'_>,
-) -> (Vec<RowsByKey<'s>>, Vec<Rows<'s>>) {
+) -> (Vec<RowsByKey<'s>>, Vec<Rows<'s>>, Places) {
     let outer = walk.scope;
     let (settings, as_of) = (&walk.plan.settings, walk.plan.as_of);
+    let mut places = Places::new();
     let (values, mut errors, cut) = outer.scoped(&format!("Loop {id}"), |scope| {
         let mut inside = Inside::new(scope, settings, as_of, &inputs, plan.values.len());
-        for node in plan.nodes {
+        for (at, node) in plan.nodes.iter().enumerate() {
+            let first = scope.worker().peek_identifier();
             let rendered = inside.node(node);
             inside.done.push(rendered);
+            places.push((first..scope.worker().peek_identifier(), Place::Inside(id, at)));
         }
         let (values, cut) = inside.close(plan);
         let values: Vec<_> = values.into_iter().map(|value| value.leave(outer)).collect();
@@ -90,7 +97,7 @@ pub(super) fn iterate<'s>(
             errors.extend(unfinished(rows, rounds));
         }
     }
-    (values, errors)
+    (values, errors, places)
 }
 
 /// The error of a loop that does not end within so many rounds.
@@ -314,6 +321,7 @@ impl<'i, 'p> Inside<'i, 'p> {
                 },
                 fill,
             );
+        size::note_rows(&reduced.trace);
         let rows = reduced.as_collection(|_, value| (Row::EMPTY, Row::new(value.0)));
         let untag: RowLogic = Box::new(|_, value, emit| match value.split_first() {
             Some((&ROW, row)) => emit.ok(Row::EMPTY, Row::new(row)),

@@ -53,7 +53,8 @@ impl Followed<'_> {
             traces.made_by(import.id.index).expect("a plan imports what is maintained");
         let name = format!("Follow {}", import.id.relation);
         let (subscription, promises) = follow(maintained, scope, &name, logic, options, notify);
-        Built { imports: Imports(vec![promises]), result: BuiltSink::Sent(subscription) }
+        let (imports, result) = (Imports(vec![promises]), BuiltSink::Sent(subscription));
+        Built { imports, result, places: Vec::new() }
     }
 }
 

@@ -5,9 +5,10 @@ use sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
+use crate::plan::observed::Measures;
 use crate::plan::relation::Relation;
 use crate::plan::statement;
-use crate::plan::statement::Statement;
+use crate::plan::statement::{Analyzed, Statement};
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
 use crate::sql::bind::context::{BindContext, Binder};
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -136,6 +137,7 @@ impl Binder<'_, '_> {
                 let statement = Box::new(self.statement(explained)?);
                 Ok(Statement::Explain(statement::Explain { stage: *stage, statement }))
             }
+            syntax::Statement::ExplainAnalyze(of, measures) => self.analyze(of, *measures),
             syntax::Statement::Fetch(fetch) => self.fetch(fetch),
             syntax::Statement::Declare { name, hold, scroll, query } => Ok(Statement::Declare {
                 name: name::ident(name),
@@ -152,6 +154,22 @@ impl Binder<'_, '_> {
             syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),
         }
+    }
+
+    fn analyze(&mut self, of: &syntax::Analyzed, measures: Measures) -> Result<Statement> {
+        let of = match of {
+            syntax::Analyzed::Object(name) => Analyzed::Object(self.relation_or_index(name)?.id),
+            syntax::Analyzed::Query(query) => match self.statement(query)? {
+                Statement::Select(select) => Analyzed::Query(Box::new(select)),
+                _ => {
+                    return Err(Error::unsupported(
+                        "EXPLAIN ANALYZE of this statement",
+                        "Analyze a query, or name a materialized view or an index.",
+                    ));
+                }
+            },
+        };
+        Ok(Statement::ExplainAnalyze(statement::ExplainAnalyze { of, measures }))
     }
 
     /// A statement that `sqlparser` knows.

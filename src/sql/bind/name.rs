@@ -103,6 +103,15 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// The relation or the index of that name. Errors: 42P01.
+    pub fn relation_or_index(&self, object: &ast::ObjectName) -> Result<Arc<Item>> {
+        let name = self.qualified(object)?;
+        match self.find_object(&name) {
+            Some(item) if item.kind_name() == "index" => Ok(item.clone()),
+            _ => self.relation(object),
+        }
+    }
+
     /// The relation of that name. Errors: 42P01, 42809 where it is an index.
     pub fn relation(&self, object: &ast::ObjectName) -> Result<Arc<Item>> {
         let name = self.qualified(object)?;

@@ -2,6 +2,7 @@
 
 use sqlparser::ast;
 
+use crate::plan::observed::Measures;
 use crate::plan::statement::ExplainStage;
 
 /// A statement.
@@ -15,6 +16,8 @@ pub enum Statement {
     Subscribe(Box<Subscribe>),
     /// `EXPLAIN`.
     Explain(ExplainStage, Box<Statement>),
+    /// `EXPLAIN ANALYZE`.
+    ExplainAnalyze(Analyzed, Measures),
     /// `FETCH` or `MOVE`.
     Fetch(Fetch),
     /// `DECLARE … CURSOR FOR`.
@@ -55,6 +58,15 @@ pub enum Statement {
     },
     /// Anything that `sqlparser` knows.
     Sql(Box<ast::Statement>),
+}
+
+/// What `EXPLAIN ANALYZE` explains.
+#[derive(Clone, Debug)]
+pub enum Analyzed {
+    /// Something that is run.
+    Query(Box<Statement>),
+    /// Something that is maintained.
+    Object(ast::ObjectName),
 }
 
 /// A query with `AS OF`.

@@ -8,7 +8,7 @@ use crate::plan::statement::ExplainStage;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{retain, session, subscribe};
+use crate::sql::parse::{analyze, retain, session, subscribe};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -122,12 +122,6 @@ fn as_of(tokens: &[TokenWithSpan]) -> Option<usize> {
 
 /// PostgreSQL's options, of which those that only change how much is shown are passed over.
 fn explain_options(cursor: &mut Cursor<'_>) -> Result<()> {
-    let analyze = || {
-        Error::unsupported("EXPLAIN ANALYZE", "EXPLAIN [OPTIMIZED | PHYSICAL] PLAN shows the plan.")
-    };
-    if cursor.peek_word(0, "analyze") || cursor.peek_word(0, "analyse") {
-        return Err(analyze());
-    }
     cursor.words(&["verbose"]);
     let is_query = ["select", "with", "values", "table"].iter().any(|w| cursor.peek_word(1, w));
     if cursor.peek(0) != Some(&Token::LParen) || is_query || cursor.peek(1) == Some(&Token::LParen)
@@ -138,7 +132,8 @@ fn explain_options(cursor: &mut Cursor<'_>) -> Result<()> {
     loop {
         let Some(word) = cursor.any_word() else { return Err(cursor.error()) };
         match word.value.to_ascii_lowercase().as_str() {
-            "analyze" | "analyse" => return Err(analyze()),
+            // Switched off: otherwise it would not come here.
+            "analyze" | "analyse" => {}
             "verbose" | "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
             "format" => {
                 if !cursor.words(&["text"]) {
@@ -161,6 +156,9 @@ fn explain_options(cursor: &mut Cursor<'_>) -> Result<()> {
 }
 
 fn explain(mut cursor: Cursor<'_>) -> Result<Statement> {
+    if let Some(analyze) = analyze::analyze(&mut cursor)? {
+        return Ok(analyze);
+    }
     let stage = if cursor.words(&["raw"]) {
         Some(ExplainStage::Raw)
     } else if cursor.words(&["decorrelated"]) {

@@ -296,11 +296,11 @@ fn install(site: &mut Site<'_>, plan: &Dataflow, kept: &Option<Arrangement>) -> 
         Some(layout) => {
             let sink = Sink::Arrange(layout.clone());
             site.build(&Dataflow { sink, ..plan.clone() });
-            let Built { imports, result } = site.running.pop().unwrap().0;
+            let Built { imports, result, places } = site.running.pop().unwrap().0;
             let BuiltSink::Arranged(maintained) = result else { panic!("it is arranged") };
             site.traces.insert(GlobalId(100), *maintained);
             let nothing = nothing_sent(site);
-            site.running.push((Built { imports, result: BuiltSink::Sent(nothing) }, 3));
+            site.running.push((Built { imports, result: BuiltSink::Sent(nothing), places }, 3));
             let mut reading = dataflow(vec![Node::Import { import: 0 }]);
             reading.imports = vec![import(100, layout.clone())];
             reading.as_of = plan.as_of;

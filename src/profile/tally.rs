@@ -1,0 +1,279 @@
+//! Events added up by operator and by channel, as they come.
+//!
+//! This stands in the path of every activation, so it adds and keeps nothing else: an event costs a
+//! look-up in a hash table. What is gone is forgotten when that is said; what has changed since somebody last
+//! asked is listed, so that asking about a thousand idle views costs nothing.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::event::{ChannelId, Event, Message, OperatorId};
+use crate::repr::Timestamp;
+
+/// What is known of an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// The path of scopes that leads to it, itself at the end.
+    pub address: Vec<usize>,
+    /// What it is called.
+    pub name: String,
+    /// Nanoseconds that it ran, without its children.
+    pub elapsed_ns: u64,
+    /// How often it ran.
+    pub activations: u64,
+    /// Activations by the binary logarithm of their nanoseconds, as far as there are any.
+    pub histogram: Vec<u64>,
+    changed: bool,
+}
+
+/// What is known of a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Channel {
+    /// The address of the scope that holds it.
+    pub scope: Vec<usize>,
+    /// The operator in that scope that sends, and the port.
+    pub source: (usize, usize),
+    /// The operator in that scope that receives, and the port.
+    pub target: (usize, usize),
+    /// Whether its records are batches of an arrangement.
+    pub batches: bool,
+    /// What this worker sent over it, by the worker that it was for.
+    pub sent: Vec<Traffic>,
+    /// What this worker received over it, by the worker that sent it.
+    pub received: Vec<Traffic>,
+    changed: bool,
+}
+
+/// What went over a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many messages.
+    pub messages: u64,
+    /// How many records they held.
+    pub records: u64,
+}
+
+/// How a worker has slept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parks {
+    /// How often.
+    pub count: u64,
+    /// For how long.
+    pub elapsed_ns: u64,
+}
+
+/// An activation under way.
+struct Active {
+    operator: OperatorId,
+    since: Timestamp,
+    /// Nanoseconds that its children ran.
+    inner_ns: u64,
+}
+
+/// The sums of one worker.
+#[derive(Default)]
+pub struct Tally {
+    operators: HashMap<OperatorId, Operator, FixedState>,
+    channels: HashMap<ChannelId, Channel, FixedState>,
+    active: Vec<Active>,
+    parks: Parks,
+    parked_since: Option<Timestamp>,
+    changed_operators: Vec<OperatorId>,
+    changed_channels: Vec<ChannelId>,
+}
+
+impl Tally {
+    /// Adds an event.
+    pub fn add(&mut self, at: Timestamp, event: Event) {
+        match event {
+            Event::Operator { id, address, name } => {
+                let operator = Operator { address, name, changed: true, ..Operator::default() };
+                self.operators.insert(id, operator);
+                self.changed_operators.push(id);
+            }
+            Event::Channel { id, scope, source, target, batches } => {
+                let idle = Channel::default();
+                let channel = Channel { scope, source, target, batches, changed: true, ..idle };
+                self.channels.insert(id, channel);
+                self.changed_channels.push(id);
+            }
+            // What it did stays known until whoever numbered it says that it is gone.
+            Event::Ended(_) => {}
+            Event::Started(operator) => {
+                self.active.push(Active { operator, since: at, inner_ns: 0 });
+            }
+            Event::Stopped(operator) => self.stopped(at, operator),
+            Event::Sent(message) => self.message(message, true),
+            Event::Received(message) => self.message(message, false),
+            Event::Parked => self.parked_since = Some(at),
+            Event::Unparked => {
+                if let Some(since) = self.parked_since.take() {
+                    self.parks.count += 1;
+                    self.parks.elapsed_ns += at.saturating_sub(since);
+                }
+            }
+        }
+    }
+
+    fn stopped(&mut self, at: Timestamp, id: OperatorId) {
+        // Who began to listen in the middle of an activation hears its end alone.
+        while let Some(ended) = self.active.pop() {
+            if ended.operator != id {
+                continue;
+            }
+            let whole_ns = at.saturating_sub(ended.since);
+            let own_ns = whole_ns.saturating_sub(ended.inner_ns);
+            if let Some(outer) = self.active.last_mut() {
+                outer.inner_ns += whole_ns;
+            }
+            let Some(operator) = self.operators.get_mut(&id) else { return };
+            operator.elapsed_ns += own_ns;
+            operator.activations += 1;
+            let bucket = own_ns.checked_ilog2().unwrap_or(0) as usize;
+            if operator.histogram.len() <= bucket {
+                operator.histogram.resize(bucket + 1, 0);
+            }
+            operator.histogram[bucket] += 1;
+            if !std::mem::replace(&mut operator.changed, true) {
+                self.changed_operators.push(id);
+            }
+            return;
+        }
+    }
+
+    fn message(&mut self, message: Message, is_sent: bool) {
+        let Some(channel) = self.channels.get_mut(&message.channel) else { return };
+        let (by_worker, worker) = match is_sent {
+            true => (&mut channel.sent, message.to),
+            false => (&mut channel.received, message.from),
+        };
+        if by_worker.len() <= worker {
+            by_worker.resize(worker + 1, Traffic::default());
+        }
+        by_worker[worker].messages += 1;
+        by_worker[worker].records += message.records.unsigned_abs();
+        if !std::mem::replace(&mut channel.changed, true) {
+            self.changed_channels.push(message.channel);
+        }
+    }
+
+    /// Forgets the operators and channels of a range of numbers.
+    pub fn forget(&mut self, range: Range<usize>) {
+        if range.len() > self.operators.len() + self.channels.len() {
+            self.operators.retain(|id, _| !range.contains(id));
+            self.channels.retain(|id, _| !range.contains(id));
+            return;
+        }
+        for id in range {
+            self.operators.remove(&id);
+            self.channels.remove(&id);
+        }
+    }
+
+    /// An operator.
+    pub fn operator(&self, id: OperatorId) -> Option<&Operator> {
+        self.operators.get(&id)
+    }
+
+    /// A channel.
+    pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
+        self.channels.get(&id)
+    }
+
+    /// How the worker has slept.
+    pub fn parks(&self) -> Parks {
+        self.parks
+    }
+
+    /// The operators that have come or run since this was last asked, and are still there.
+    pub fn take_changed_operators(&mut self) -> Vec<OperatorId> {
+        let mut changed = std::mem::take(&mut self.changed_operators);
+        changed.retain(|id| match self.operators.get_mut(id) {
+            Some(operator) => std::mem::take(&mut operator.changed),
+            None => false,
+        });
+        changed
+    }
+
+    /// The same of channels that have come or carried something.
+    pub fn take_changed_channels(&mut self) -> Vec<ChannelId> {
+        let mut changed = std::mem::take(&mut self.changed_channels);
+        changed.retain(|id| match self.channels.get_mut(id) {
+            Some(channel) => std::mem::take(&mut channel.changed),
+            None => false,
+        });
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operator(tally: &mut Tally, id: OperatorId) {
+        let address = vec![0, id];
+        tally.add(0, Event::Operator { id, address, name: format!("operator {id}") });
+    }
+
+    #[test]
+    fn a_scope_is_charged_for_its_own_time_alone() {
+        let mut tally = Tally::default();
+        (1..=3).for_each(|id| operator(&mut tally, id));
+        let run = [
+            (100, Event::Started(1)),
+            (110, Event::Started(2)),
+            (150, Event::Stopped(2)),
+            (160, Event::Started(3)),
+            (163, Event::Stopped(3)),
+            (170, Event::Stopped(1)),
+        ];
+        run.into_iter().for_each(|(at, event)| tally.add(at, event));
+        let elapsed = |id| tally.operator(id).unwrap().elapsed_ns;
+        assert_eq!((elapsed(1), elapsed(2), elapsed(3)), (27, 40, 3));
+        // 2^5 ≤ 40 < 2^6, 2^1 ≤ 3 < 2^2.
+        assert_eq!(tally.operator(2).unwrap().histogram, [0, 0, 0, 0, 0, 1]);
+        assert_eq!(tally.operator(3).unwrap().histogram, [0, 1]);
+    }
+
+    #[test]
+    fn an_end_without_a_beginning_is_nothing() {
+        let mut tally = Tally::default();
+        operator(&mut tally, 1);
+        tally.add(5, Event::Stopped(1));
+        tally.add(6, Event::Unparked);
+        assert_eq!(tally.operator(1).unwrap().activations, 0);
+        assert_eq!(tally.parks(), Parks::default());
+        tally.add(7, Event::Parked);
+        tally.add(9, Event::Unparked);
+        assert_eq!(tally.parks(), Parks { count: 1, elapsed_ns: 2 });
+    }
+
+    #[test]
+    fn what_has_changed_is_told_once_and_what_is_gone_is_not() {
+        let mut tally = Tally::default();
+        (1..=3).for_each(|id| operator(&mut tally, id));
+        let (scope, ends) = (vec![0], (1, 0));
+        tally.add(0, Event::Channel { id: 9, scope, source: ends, target: ends, batches: false });
+        assert_eq!(tally.take_changed_operators(), [1, 2, 3]);
+        assert_eq!(tally.take_changed_channels(), [9]);
+        for id in [3, 1, 3] {
+            tally.add(1, Event::Started(id));
+            tally.add(2, Event::Stopped(id));
+        }
+        let message = Message { channel: 9, from: 0, to: 1, number: 0, records: 7 };
+        tally.add(3, Event::Sent(message));
+        tally.add(3, Event::Sent(message));
+        tally.add(4, Event::Received(message));
+        tally.forget(1..2);
+        assert_eq!(tally.take_changed_operators(), [3]);
+        assert_eq!(tally.take_changed_channels(), [9]);
+        assert!(tally.take_changed_operators().is_empty());
+        let channel = tally.channel(9).unwrap();
+        assert_eq!(channel.sent, [Traffic::default(), Traffic { messages: 2, records: 14 }]);
+        assert_eq!(channel.received, [Traffic { messages: 1, records: 7 }]);
+        tally.forget(0..1000);
+        assert!(tally.channel(9).is_none() && tally.operator(2).is_none());
+    }
+}
