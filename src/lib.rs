@@ -32,7 +32,7 @@
 //! | 3 | [`dataflow`]: the workers | SQL, the catalog, the log |
 //! | 3 | [`storage`]: the log, checkpoints, recovery | plans, dataflows |
 //! | 2 | [`plan`]: what is to be computed | the catalog, timely |
-//! | 1 | [`expr`]: scalar expressions, [`catalog`]: objects by name, [`profile`]: what engines tell | each other |
+//! | 1 | [`expr`]: scalar expressions, [`catalog`]: objects, [`profile`]: events | each other |
 //! | 0 | [`repr`]: datums, rows, types, [`error`] | everything |
 #![warn(missing_docs)]
 

@@ -5,8 +5,8 @@
 //!
 //! Rows enter through an [`input`] for each table, are indexed in [`arrangement`]s, are brought
 //! into other dataflows by an [`import`] and read by a [`scan`] or a [`join`], and leave by a
-//! [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker never fails: a fault of a row is a row of the error
-//! side.
+//! [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker never fails:
+//! a fault of a row is a row of the error side.
 //!
 //! Time is [`crate::repr::Timestamp`], totally ordered; only arrangements and joins are written
 //! for any time, so that iteration can use them.

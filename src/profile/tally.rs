@@ -1,8 +1,8 @@
 //! Events added up by operator and by channel, as they come.
 //!
 //! This stands in the path of every activation, so it adds and keeps nothing else: an event costs a
-//! look-up in a hash table. What is gone is forgotten when that is said; what has changed since somebody last
-//! asked is listed, so that asking about a thousand idle views costs nothing.
+//! look-up in a hash table. What is gone is forgotten when that is said; what has changed since
+//! somebody last asked is listed, so that asking about a thousand idle views costs nothing.
 
 use std::collections::HashMap;
 use std::ops::Range;

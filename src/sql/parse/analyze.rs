@@ -13,7 +13,7 @@ use sqlparser::tokenizer::Token;
 use crate::error::{Error, Result, SqlState};
 use crate::plan::observed::Measures;
 use crate::sql::parse::ast::{Analyzed, Statement};
-use crate::sql::parse::cursor::{Cursor, is_word};
+use crate::sql::parse::cursor::Cursor;
 use crate::sql::parse::front;
 
 /// Words that begin a statement, which EXPLAIN ANALYZE may have to refuse.
@@ -155,8 +155,7 @@ fn object(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<Option<ast
     if is_statement && !is_named {
         return Ok(None);
     }
-    if !matches!(cursor.peek(0), Some(Token::Word(word)) if !is_word(&Token::Word(word.clone()), "as"))
-    {
+    if !matches!(cursor.peek(0), Some(Token::Word(_))) || cursor.peek_word(0, "as") {
         return Err(cursor.error());
     }
     let name = cursor.object_name()?;
