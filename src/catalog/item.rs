@@ -34,6 +34,30 @@ pub enum ItemKind {
     Index(Index),
     /// A sequence.
     Sequence(Sequence),
+    /// A relation that the engine feeds about itself; never stored.
+    System(System),
+}
+
+/// A system relation that is no view: see [`crate::catalog::system`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct System {
+    /// Its columns.
+    pub desc: RelationDesc,
+    /// The columns of its key; none: it has no key.
+    pub key: Vec<usize>,
+    /// Where its rows come from.
+    pub source: RowSource,
+}
+
+/// Where the rows of a system relation come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RowSource {
+    /// They are written as things happen.
+    Fed,
+    /// They never change.
+    Constant,
+    /// There are none.
+    Empty,
 }
 
 /// A table.
@@ -125,6 +149,7 @@ impl Item {
         match &self.kind {
             ItemKind::Table(table) => Some(&table.desc),
             ItemKind::View(view) => Some(&view.desc),
+            ItemKind::System(system) => Some(&system.desc),
             ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) => None,
         }
     }
@@ -136,7 +161,7 @@ impl Item {
             ItemKind::Table(table) => table.sequences().collect(),
             ItemKind::View(view) => view.depends_on.clone(),
             ItemKind::Index(index) => vec![index.on],
-            ItemKind::Sequence(_) => vec![],
+            ItemKind::Sequence(_) | ItemKind::System(_) => vec![],
         }
     }
 
@@ -145,15 +170,22 @@ impl Item {
         match &self.kind {
             ItemKind::Table(table) => table.retain_ms,
             ItemKind::View(view) => view.retain_ms,
-            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) => None,
+            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) | ItemKind::System(_) => {
+                None
+            }
         }
+    }
+
+    /// Whether it is the engine's own, which nobody may change.
+    pub fn is_system(&self) -> bool {
+        self.id < GlobalId::FIRST_USER
     }
 
     /// What kind of object it is, in words.
     pub fn kind_name(&self) -> &'static str {
         match &self.kind {
             ItemKind::Schema => "schema",
-            ItemKind::Table(_) => "table",
+            ItemKind::Table(_) | ItemKind::System(_) => "table",
             ItemKind::View(view) if view.materialized => "materialized view",
             ItemKind::View(_) => "view",
             ItemKind::Index(_) => "index",
@@ -166,7 +198,7 @@ impl Item {
         match &self.kind {
             ItemKind::Table(_) | ItemKind::Index(_) => true,
             ItemKind::View(view) => view.materialized,
-            ItemKind::Schema | ItemKind::Sequence(_) => false,
+            ItemKind::Schema | ItemKind::Sequence(_) | ItemKind::System(_) => false,
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The catalog: which objects there are ([`objects`]) and what each one is ([`item`]).
+//! The catalog: which objects there are ([`objects`]), what each one is ([`item`]), and those that
+//! tell about all others ([`system`]).
 //!
 //! Floor 1: built on representation alone. It holds text, never plans.
 
 pub mod item;
 pub mod objects;
+pub mod system;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::item::{Item, ItemKind};
+use crate::catalog::system::declared;
 use crate::error::{Error, Result, SqlState};
 use crate::repr::GlobalId;
 
@@ -41,7 +42,7 @@ impl Catalog {
 
     /// The object of that id.
     pub fn get(&self, id: GlobalId) -> Option<&Arc<Item>> {
-        self.items.get(&id)
+        self.items.get(&id).or_else(|| declared::get(id))
     }
 
     /// The object of that id, which the caller knows to be there.
@@ -49,13 +50,16 @@ impl Catalog {
         self.get(id).ok_or_else(|| Error::internal(format!("no object {id} in the catalog")))
     }
 
-    /// All objects, by id.
+    /// All objects that users have made, by id.
     pub fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
         self.items.values()
     }
 
     /// The object of that name in that schema.
     pub fn by_name(&self, schema: &str, name: &str) -> Option<&Arc<Item>> {
+        if SYSTEM_SCHEMAS.contains(&schema) {
+            return declared::by_name(schema, name);
+        }
         let id = self.names.get(&(schema.to_owned(), name.to_owned()))?;
         self.items.get(id)
     }

@@ -36,7 +36,7 @@ pub(super) struct Ack {
 }
 
 /// A table's changes, as commands and log records share them.
-type Updates = Arc<Vec<(Row, Row, Diff)>>;
+pub(super) type Updates = Arc<Vec<(Row, Row, Diff)>>;
 
 /// Writes since the oldest snapshot that is held.
 #[derive(Default)]
@@ -169,6 +169,7 @@ impl Coordinator {
             }
         }
         self.write(time, commit.writes, &mut changes);
+        self.write_system(time, commit.system);
         let made = self.install(time, commit.ddl, &indexes);
         self.gate.applied(time);
         self.log.send(LogRequest::Append(Transaction { time, changes }));
@@ -212,13 +213,18 @@ impl Coordinator {
                 continue;
             }
             self.objects.written([table], time, &mut self.woken);
-            match self.holds.is_empty() {
-                true => self.recent.pass(time),
-                false => self.recent.add(time, table, updates.clone()),
-            }
+            self.note_written(time, table, &updates);
             let logged = updates.clone();
             changes.push(Change::Rows { relation: table, version: ROW_VERSION, updates: logged });
             self.writes.push(Write { time, table, updates });
+        }
+    }
+
+    /// Remembers a write as long as a snapshot may miss it.
+    pub(super) fn note_written(&mut self, time: Timestamp, table: GlobalId, updates: &Updates) {
+        match self.holds.is_empty() {
+            true => self.recent.pass(time),
+            false => self.recent.add(time, table, updates.clone()),
         }
     }
 

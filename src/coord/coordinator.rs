@@ -145,7 +145,7 @@ impl Coordinator {
         Ok(())
     }
 
-    fn handle(&mut self, event: Event) {
+    pub(super) fn handle(&mut self, event: Event) {
         match event {
             Event::Snapshot { when, reply } => self.snapshot(when, reply),
             Event::Release { hold } => self.release(hold),
@@ -177,6 +177,8 @@ impl Coordinator {
             Event::Commit { commit, reply } => self.commit_request(commit, reply),
             Event::Exclusive { reply } => self.exclusive_request(reply),
             Event::EndExclusive { token } => self.end_exclusive(token),
+            Event::Feed { writes } => self.feed(writes),
+            Event::Provide { id, layout, rows } => self.provide(id, layout, 0, rows),
             Event::NextValues { sequence, definition, count, reply } => {
                 self.next_values(sequence, &definition, count, reply);
             }

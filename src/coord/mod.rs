@@ -8,6 +8,7 @@
 //! * [`coordinator`] — the task: its state, its loop
 //! * `commits`, `reads`, `subscriptions`, `sequences` — what it does, by kind of request
 //! * `observations` — what dataflows cost
+//! * `system` — the relations that the engine feeds about itself
 //! * `gate` — what may leave the server; `objects` — who reads whom; `clock` — times
 //! * `log_writer` — the thread that makes commits durable
 
@@ -23,3 +24,4 @@ mod reads;
 pub mod request;
 mod sequences;
 mod subscriptions;
+mod system;

@@ -54,6 +54,9 @@ pub struct EngineConfig {
     pub introspection_ms: u64,
 }
 
+/// Rows in the layout of their relation.
+type Updates = Vec<(Row, Row, Diff)>;
+
 /// A server that is being opened.
 pub struct Opening {
     coordinator: Coordinator,
@@ -175,10 +178,22 @@ impl Opening {
         Ok(())
     }
 
-    /// Builds a maintained view or an index; what it reads is there.
+    /// Makes a system relation that is fed, with the rows that it begins with. All rows of tables
+    /// are loaded. Its history begins now.
+    pub fn create_system(&mut self, id: GlobalId, layout: Arrangement, rows: Updates) {
+        let since = self.coordinator.gate.durable().max(1);
+        self.coordinator.provide(id, layout, since, Arc::new(rows));
+    }
+
+    /// Builds a maintained view or an index; what it reads is there. Its history begins where that
+    /// of all that it reads has begun.
     pub fn install(&mut self, id: GlobalId, mut plan: Dataflow) {
+        while let Ok(event) = self.coordinator.receiver.try_recv() {
+            self.coordinator.handle(event);
+        }
         plan.id = id;
-        plan.as_of = self.as_of;
+        let imports = plan.imports.iter().filter_map(|i| self.coordinator.objects.get(i.id.index));
+        plan.as_of = imports.map(|object| object.since).fold(self.as_of, Timestamp::max);
         let through = self.coordinator.gate.durable();
         self.coordinator.create_dataflow(plan, through);
     }

@@ -36,6 +36,8 @@ pub(crate) enum Event {
     Commit { commit: Box<Commit>, reply: Reply<Timestamp> },
     Exclusive { reply: Reply<Exclusive> },
     EndExclusive { token: u64 },
+    Feed { writes: Vec<TableWrite> },
+    Provide { id: GlobalId, layout: Arrangement, rows: Arc<Vec<(Row, Row, Diff)>> },
     NextValues { sequence: GlobalId, definition: Sequence, count: u64, reply: Reply<Vec<i64>> },
     SetValue { sequence: GlobalId, value: i64, is_called: bool, reply: Reply<()> },
     Worker(Response),
@@ -165,6 +167,8 @@ pub struct Commit {
     pub writes: Vec<TableWrite>,
     /// What it defines; then `catalog_version` must be the newest.
     pub ddl: Vec<DdlChange>,
+    /// What that changes in the system relations; not logged.
+    pub system: Vec<TableWrite>,
     /// The version of the catalog that it was planned with.
     pub catalog_version: u64,
     /// Whether it is acknowledged before it is durable.
@@ -365,6 +369,17 @@ impl Client {
     /// snapshot without a commit waits for its time first.
     pub async fn durable(&self, time: Timestamp) -> Result<()> {
         self.ask(|reply| Event::AwaitDurable { time, reply }).await
+    }
+
+    /// Writes to system relations, at a time of its own and without the log. Never waits.
+    pub fn feed(&self, writes: Vec<TableWrite>) {
+        let _ = self.events.send(Event::Feed { writes });
+    }
+
+    /// Makes a system relation whose rows never change; what is asked later finds it.
+    pub fn provide(&self, id: GlobalId, layout: Arrangement, rows: Vec<(Row, Row, Diff)>) {
+        let rows = Arc::new(rows);
+        let _ = self.events.send(Event::Provide { id, layout, rows });
     }
 
     /// The first of `count` new object ids in a row.

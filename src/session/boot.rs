@@ -21,6 +21,7 @@ use crate::repr::GlobalId;
 use crate::session::binding;
 use crate::session::engine::Engine;
 use crate::session::read::{plan_maintained, without_indexes};
+use crate::session::system::feeds;
 
 pub use crate::coord::opening::EngineConfig;
 
@@ -42,11 +43,16 @@ pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
         }
     }
     opening.load()?;
+    for item in feeds::fed() {
+        let layout = (*engine.layout(&catalog, item.id)?).clone();
+        let rows = feeds::first_rows(&engine, &catalog, item)?;
+        opening.create_system(item.id, layout, rows);
+    }
     let indexes = install_maintained(&mut opening, &engine, &catalog)?;
     engine.leave_out(indexes);
     if !catalog.has_schema("public") {
         let id = opening.first_id();
-        opening.commit(first_commit(id, &catalog))?;
+        opening.commit(first_commit(id, &engine, &catalog)?)?;
     }
     Ok((opening.start(), engine))
 }
@@ -87,15 +93,17 @@ fn install_maintained(
 }
 
 /// What a new data directory has: the schema `public`.
-fn first_commit(id: GlobalId, catalog: &Catalog) -> Commit {
+fn first_commit(id: GlobalId, engine: &Engine, catalog: &Catalog) -> Result<Commit> {
     let name = "public".to_owned();
     let item = Item { id, schema: name.clone(), name, kind: ItemKind::Schema };
     let change = Change { id, item: Some(Arc::new(item)) };
-    Commit {
+    let system = feeds::changes(engine, catalog, &catalog.with(std::slice::from_ref(&change))?)?;
+    Ok(Commit {
+        system,
         ddl: vec![DdlChange { change, install: None }],
         catalog_version: catalog.version(),
         ..Commit::default()
-    }
+    })
 }
 
 /// The plan of a maintained view or an index, from its text, over what is built.

@@ -85,12 +85,13 @@ impl Session {
     /// Sends the open transaction's work to the coordinator and waits until it is durable.
     pub(super) async fn commit_work(&mut self, exclusive: Option<u64>) -> Result<()> {
         let asynchronous = !self.variables.synchronous_commit();
+        let engine = self.engine.clone();
         let transaction = self.transaction_mut()?;
         if transaction.is_empty() {
             return Ok(());
         }
         let made = transaction.hydrating();
-        let commit = transaction.take_commit(asynchronous, exclusive);
+        let commit = transaction.take_commit(&engine, asynchronous, exclusive)?;
         // A commit that was sent goes through, so it is not given up half-way; but what it makes
         // can be undone while it fills.
         let client = self.engine.client.clone();

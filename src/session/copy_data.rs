@@ -64,11 +64,12 @@ impl Session {
     /// asked for again, but its rows are there: they are put once more while nobody else commits.
     pub(super) async fn commit_copied(&mut self) -> Result<()> {
         let asynchronous = !self.variables.synchronous_commit();
+        let engine = self.engine.clone();
         let transaction = self.transaction_mut()?;
         if transaction.is_empty() {
             return Ok(());
         }
-        let commit = transaction.take_commit(asynchronous, None);
+        let commit = transaction.take_commit(&engine, asynchronous, None)?;
         let writes = commit.writes.clone();
         match self.engine.client.commit(commit).await {
             Err(error) if error.code == SqlState::SERIALIZATION_FAILURE => {}

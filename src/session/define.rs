@@ -17,6 +17,7 @@ use crate::plan::statement::{
 use crate::repr::{ColumnDesc, GlobalId, RelationDesc};
 use crate::session::read::plan_maintained;
 use crate::session::session::{Outcome, Session};
+use crate::session::system::feeds;
 
 impl Session {
     pub(super) async fn define(&mut self, statement: Statement) -> Result<Outcome> {
@@ -363,8 +364,14 @@ impl Session {
         let ddl = made
             .iter()
             .filter(|id| snapshot.catalog.get(**id).is_some())
-            .map(|id| DdlChange { change: Change { id: *id, item: None }, install: None });
+            .map(|id| Change { id: *id, item: None })
+            .collect::<Vec<_>>();
+        let without = snapshot.catalog.with(&ddl);
+        let system = without.and_then(|new| feeds::changes(&self.engine, &snapshot.catalog, &new));
+        let Ok(system) = system else { return };
+        let ddl = ddl.into_iter().map(|change| DdlChange { change, install: None });
         let commit = Commit {
+            system,
             snapshot: snapshot.time,
             ddl: ddl.collect(),
             catalog_version: snapshot.catalog.version(),

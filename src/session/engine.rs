@@ -2,16 +2,18 @@
 //! arrangements, which follow from the catalog and never change for an id.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use crate::catalog::item::{Index, ItemKind};
+use crate::catalog::item::{Index, Item, ItemKind, RowSource};
 use crate::catalog::objects::Catalog;
 use crate::coord::request::Client;
 use crate::error::{Error, Result};
 use crate::optimizer::physical::{index_layout, table_layout, view_layout};
 use crate::plan::physical::{Arrangement, ArrangementId};
-use crate::repr::GlobalId;
+use crate::repr::{Datum, Diff, GlobalId, Row};
 use crate::session::binding;
+use crate::session::layout::RowEncoder;
+use crate::session::system::feeds;
 
 /// The part of a server that its sessions share.
 #[derive(Clone)]
@@ -21,12 +23,19 @@ pub struct Engine {
     layouts: Arc<RwLock<HashMap<GlobalId, Arc<Arrangement>>>>,
     /// Indexes that are not there to be read, because they are broken.
     left_out: Arc<OnceLock<BTreeSet<GlobalId>>>,
+    /// Constant system relations whose rows are there.
+    provided: Arc<Mutex<BTreeSet<GlobalId>>>,
 }
 
 impl Engine {
     /// The shared part around a client.
     pub(super) fn new(client: Client) -> Engine {
-        Engine { client, layouts: Arc::default(), left_out: Arc::default() }
+        Engine {
+            client,
+            layouts: Arc::default(),
+            left_out: Arc::default(),
+            provided: Arc::default(),
+        }
     }
 
     /// Has these indexes never read: the relations that they are on are there without them.
@@ -52,6 +61,36 @@ impl Engine {
         Ok(layout)
     }
 
+    /// Rows of a system relation in its layout, for [`Client::feed`]: each the datums of all
+    /// columns, and how often it comes (or goes, where that is negative).
+    pub fn system_rows(
+        &self,
+        relation: GlobalId,
+        rows: &[(Vec<Datum<'_>>, Diff)],
+    ) -> Result<Vec<(Row, Row, Diff)>> {
+        let layout = self.layout(&Catalog::default(), relation)?;
+        let mut encoder = RowEncoder::new(&layout);
+        let encoded = rows
+            .iter()
+            .map(|(datums, diff)| encoder.encode(datums).map(|(key, value)| (key, value, *diff)));
+        encoded.collect()
+    }
+
+    /// Has the rows of a constant system relation be there before they are read.
+    fn provide(&self, catalog: &Catalog, relation: GlobalId) -> Result<()> {
+        let Some(item) = catalog.get(relation).filter(|item| is_constant(item)) else {
+            return Ok(());
+        };
+        let known = self.provided.lock();
+        let mut known = known.map_err(|_| Error::internal("providing rows has failed before"))?;
+        if known.insert(relation) {
+            let layout = (*self.layout(catalog, relation)?).clone();
+            let rows = feeds::first_rows(self, catalog, item)?;
+            self.client.provide(relation, layout, rows);
+        }
+        Ok(())
+    }
+
     /// The arrangements of a relation: its own first, then those of its indexes.
     pub(super) fn arrangements(
         &self,
@@ -59,6 +98,7 @@ impl Engine {
         relation: GlobalId,
     ) -> Result<Vec<(ArrangementId, Arrangement)>> {
         let own = self.layout(catalog, relation)?;
+        self.provide(catalog, relation)?;
         let mut found = vec![(ArrangementId { relation, index: relation }, (*own).clone())];
         for item in catalog.dependents(relation) {
             let is_left_out = self.left_out.get().is_some_and(|ids| ids.contains(&item.id));
@@ -72,6 +112,10 @@ impl Engine {
     }
 }
 
+fn is_constant(item: &Item) -> bool {
+    matches!(&item.kind, ItemKind::System(system) if system.source == RowSource::Constant)
+}
+
 fn make_layout(catalog: &Catalog, id: GlobalId) -> Result<Arrangement> {
     let item = catalog.expect(id)?;
     match &item.kind {
@@ -80,6 +124,7 @@ fn make_layout(catalog: &Catalog, id: GlobalId) -> Result<Arrangement> {
             Ok(table_layout(&table.desc.types(), key))
         }
         ItemKind::View(view) => Ok(view_layout(&view.desc.types(), &view.desc.keys)),
+        ItemKind::System(system) => Ok(table_layout(&system.desc.types(), Some(&system.key))),
         ItemKind::Index(index) => index_key(catalog, index),
         ItemKind::Schema | ItemKind::Sequence(_) => {
             Err(Error::internal(format!("{} keeps no rows", item.name)))

@@ -10,6 +10,7 @@
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
 //! * [`variables`], [`copy`] — settings, and the formats of COPY
+//! * `system` — the rows of the system relations
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
 mod analyze;
@@ -33,6 +34,7 @@ mod rows;
 mod sequences;
 #[allow(clippy::module_inception)] // The file holds the type that the module is about.
 pub mod session;
+mod system;
 mod transaction;
 pub mod variables;
 mod watch;

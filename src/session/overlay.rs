@@ -13,6 +13,7 @@ use crate::repr::{Diff, GlobalId, Row};
 use crate::session::binding;
 use crate::session::engine::Engine;
 use crate::session::layout::RowDecoder;
+use crate::session::system::feeds;
 use crate::session::transaction::Transaction;
 
 /// Replaces what the transaction sees differently.
@@ -63,6 +64,17 @@ fn replacement(
                 Relation::Union { inputs: vec![get.clone(), changes] }
             }))
         }
+        ItemKind::System(_) => {
+            let updates = feeds::changes_of(engine, id, &transaction.base, &transaction.catalog)?;
+            if updates.is_empty() {
+                return Ok(None);
+            }
+            let changes = full_rows(transaction, engine, id, &updates)?;
+            let mut ty = get.typ();
+            ty.keys.clear();
+            let changes = Relation::Constant { rows: Ok(changes), ty };
+            Ok(Some(Relation::Union { inputs: vec![get.clone(), changes] }))
+        }
         ItemKind::View(view) if is_affected(transaction, id) => {
             let (mut query, _) =
                 binding::stored_query(&transaction.catalog, &view.text, &view.settings)?;
@@ -90,10 +102,11 @@ pub(super) fn is_affected(transaction: &Transaction, id: GlobalId) -> bool {
     if transaction.made(id) || transaction.work.buffers.contains_key(&id) {
         return true;
     }
-    transaction
-        .catalog
-        .get(id)
-        .is_some_and(|item| item.depends_on().iter().any(|on| is_affected(transaction, *on)))
+    let defines = !transaction.work.ddl.is_empty();
+    transaction.catalog.get(id).is_some_and(|item| {
+        item.is_system() && defines
+            || item.depends_on().iter().any(|on| is_affected(transaction, *on))
+    })
 }
 
 /// The whole rows of changes in a table's layout.

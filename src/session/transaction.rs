@@ -13,6 +13,8 @@ use crate::catalog::objects::{Catalog, Change};
 use crate::coord::request::{Commit, DdlChange, Install, ReadSet, Snapshot, TableWrite};
 use crate::error::{Error, Result, SqlState};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
+use crate::session::engine::Engine;
+use crate::session::system::feeds;
 
 /// How a transaction came to be, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,13 +211,23 @@ impl Transaction {
 
     /// What the coordinator is asked to commit. The buffers are handed over: whatever comes of it,
     /// the transaction is at its end.
-    pub(super) fn take_commit(&mut self, asynchronous: bool, exclusive: Option<u64>) -> Commit {
+    pub(super) fn take_commit(
+        &mut self,
+        engine: &Engine,
+        asynchronous: bool,
+        exclusive: Option<u64>,
+    ) -> Result<Commit> {
+        let system = match self.work.ddl.is_empty() {
+            true => vec![],
+            false => feeds::changes(engine, &self.base, &self.catalog)?,
+        };
         let work = std::mem::take(&mut self.work);
         let writes = work.buffers.into_iter().map(|(table, mut buffer)| {
             buffer.consolidate();
             TableWrite { table, updates: Arc::new(buffer.updates) }
         });
-        Commit {
+        Ok(Commit {
+            system,
             snapshot: self.snapshot.time,
             reads: work.reads,
             writes: writes.filter(|write| !write.updates.is_empty()).collect(),
@@ -223,7 +235,7 @@ impl Transaction {
             catalog_version: self.base.version(),
             asynchronous,
             exclusive,
-        }
+        })
     }
 
     /// `SAVEPOINT`.

@@ -83,7 +83,7 @@ impl Twins {
         let count = rng.random_range(1..4);
         let statements: Vec<String> =
             (0..count).flat_map(|_| tables::change(rng, &mut self.id)).collect();
-        let run = |client: &mut Client, sql: &str| {
+        let mut run = |client: &mut Client, sql: &str| {
             let outcome = client.run(sql);
             assert_eq!(outcome.error, None, "{sql}");
         };

@@ -120,8 +120,14 @@ pub fn operators() -> impl Iterator<Item = &'static OperatorDef> {
 }
 
 /// Every function over arrays of any type.
-fn polymorphic_functions() -> impl Iterator<Item = &'static PolyDef> {
+pub fn polymorphic_functions() -> impl Iterator<Item = &'static PolyDef> {
     POLYMORPHIC.iter().copied().flatten()
+}
+
+/// Every operator over arrays of any type: its spelling and its function.
+pub fn polymorphic_operators() -> impl Iterator<Item = (&'static str, &'static PolyDef)> {
+    let operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
+    operators.filter_map(|o| polymorphic(o.func).map(|def| (o.symbol, def)))
 }
 
 /// The function over arrays of any type that has an oid.

@@ -297,6 +297,9 @@ impl Binder<'_, '_> {
             ));
         }
         let item = self.relation(&create.table_name)?;
+        if item.is_system() {
+            return Err(system_catalog(&item.name));
+        }
         if !item.is_maintained() {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
@@ -383,6 +386,7 @@ impl Binder<'_, '_> {
                 _ => self.find_object(&qualified),
             };
             match found {
+                Some(item) if item.is_system() => return Err(system_catalog(&item.name)),
                 Some(item) if item.kind_name() == word => objects.push(item.id),
                 Some(item) => {
                     let article = if word.starts_with('i') { "an" } else { "a" };
@@ -413,6 +417,12 @@ impl Binder<'_, '_> {
         }
         Ok(Statement::Drop(Drop { objects, cascade, tag, notices }))
     }
+}
+
+/// The refusal to define anything about a system relation.
+fn system_catalog(name: &str) -> Error {
+    let message = format!("permission denied: \"{name}\" is a system catalog");
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
 impl Constraints {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
-use crate::catalog::item::{Item, ItemKind};
+use crate::catalog::item::{Item, ItemKind, RowSource, System};
 use crate::error::{Error, Result, SqlState};
 use crate::plan::relation::{Id, Relation, RelationType};
 use crate::repr::GlobalId;
@@ -171,6 +171,9 @@ impl Binder<'_, '_> {
         match &item.kind {
             ItemKind::View(view) if !view.materialized => {
                 self.deeper(|binder| binder.inline_view(item, &view.text))
+            }
+            ItemKind::System(System { desc, source: RowSource::Empty, .. }) => {
+                Ok(Plan::constant(vec![], desc.types()))
             }
             _ => {
                 let desc =
@@ -532,6 +535,7 @@ pub fn table_of(item: &Item) -> Table {
     let columns = columns.iter().enumerate();
     let primary_key = match &item.kind {
         ItemKind::Table(table) => table.primary_key.as_ref().map(|key| key.columns.clone()),
+        ItemKind::System(system) => Some(system.key.clone()).filter(|key| !key.is_empty()),
         _ => None,
     };
     let id: GlobalId = item.id;

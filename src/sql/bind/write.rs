@@ -36,6 +36,10 @@ impl Binder<'_, '_> {
         let item = self.relation(object)?;
         let position = self.position(object.span());
         match &item.kind {
+            _ if item.is_system() => Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for {} {}", item.kind_name(), item.name),
+            )),
             ItemKind::Table(_) => Ok(item),
             ItemKind::View(view) if view.materialized => Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,

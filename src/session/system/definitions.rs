@@ -1,0 +1,240 @@
+//! What objects are made of: `pg_attrdef`, `pg_index`, `pg_constraint`, `pg_rewrite`, `pg_depend`,
+//! and the texts of definitions.
+
+use bumpalo::Bump;
+
+use crate::catalog::item::{ColumnDefault, Item, ItemKind};
+use crate::error::Result;
+use crate::repr::{Datum, ScalarType};
+use crate::session::system::feeds::Objects;
+use crate::session::system::functions::{array, vector};
+use crate::session::system::names::{self, qualified, quoted};
+use crate::session::system::objects::{key_oid, namespace, oid, part_oid, primary_key};
+use crate::session::system::rows::Rows;
+use crate::session::system::types::storage;
+
+/// The oids of relations that dependencies name.
+const PG_CLASS: u32 = 1259;
+const PG_ATTRDEF: u32 = 2604;
+const PG_CONSTRAINT: u32 = 2606;
+const PG_REWRITE: u32 = 2618;
+
+/// The text of a default, as `pg_get_expr` answers it.
+fn default_text(objects: &Objects<'_>, default: &ColumnDefault) -> Option<String> {
+    match default {
+        ColumnDefault::Expression(text) => Some(text.clone()),
+        ColumnDefault::Sequence { identity: true, .. } => None,
+        ColumnDefault::Sequence { id, .. } => {
+            let sequence = objects.get(*id)?;
+            let name = match sequence.schema.as_str() {
+                "public" => quoted(&sequence.name),
+                schema => qualified(schema, &sequence.name),
+            };
+            Some(format!("nextval('{}'::regclass)", name.replace('\'', "''")))
+        }
+    }
+}
+
+/// `pg_attrdef`.
+pub(super) fn defaults(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    let ItemKind::Table(table) = &item.kind else { return Ok(()) };
+    for (at, default) in table.defaults.iter().enumerate() {
+        let text = default.as_ref().and_then(|default| default_text(objects, default));
+        let Some(text) = text else { continue };
+        rows.add(&[
+            ("oid", Datum::Oid(part_oid(item.id, at))),
+            ("adrelid", Datum::Oid(oid(item.id))),
+            ("adnum", Datum::Int2(at as i16 + 1)),
+            ("adbin", Datum::Text(&text)),
+        ])?;
+    }
+    Ok(())
+}
+
+/// `pg_index`.
+pub(super) fn indexes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    if let Some((columns, _)) = primary_key(item) {
+        let columns: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
+        add_index(key_oid(item.id), item, &columns, None, rows)?;
+    }
+    let ItemKind::Index(index) = &item.kind else { return Ok(()) };
+    let Some(on) = objects.get(index.on) else { return Ok(()) };
+    let Some(desc) = on.desc() else { return Ok(()) };
+    let columns = names::key_columns(index, desc);
+    let exprs = columns.iter().zip(&index.key).filter(|(column, _)| **column == 0);
+    let exprs: Vec<&str> = exprs.map(|(_, text)| text.as_str()).collect();
+    let exprs = (!exprs.is_empty()).then(|| exprs.join(", "));
+    add_index(oid(item.id), on, &columns, exprs.as_deref(), rows)
+}
+
+fn add_index(
+    index: u32,
+    on: &Item,
+    columns: &[i16],
+    exprs: Option<&str>,
+    rows: &mut Rows<'_>,
+) -> Result<()> {
+    let arena = Bump::new();
+    let is_primary = exprs.is_none() && index == key_oid(on.id);
+    let count = columns.len() as i16;
+    let collation = |column: &i16| match (*column, on.desc()) {
+        (1.., Some(desc)) => storage(desc.columns[*column as usize - 1].ty.scalar).collation,
+        _ => 0,
+    };
+    let numbers = columns.iter().map(|column| Datum::Int2(*column));
+    let collations = columns.iter().map(|column| Datum::Oid(collation(column)));
+    rows.add(&[
+        ("indexrelid", Datum::Oid(index)),
+        ("indrelid", Datum::Oid(oid(on.id))),
+        ("indnatts", Datum::Int2(count)),
+        ("indnkeyatts", Datum::Int2(count)),
+        ("indisunique", Datum::Bool(is_primary)),
+        ("indisprimary", Datum::Bool(is_primary)),
+        ("indimmediate", Datum::Bool(true)),
+        ("indisvalid", Datum::Bool(true)),
+        ("indisready", Datum::Bool(true)),
+        ("indislive", Datum::Bool(true)),
+        ("indkey", vector(ScalarType::Int2, numbers, &arena)),
+        ("indcollation", vector(ScalarType::Oid, collations, &arena)),
+        ("indclass", vector(ScalarType::Oid, columns.iter().map(|_| Datum::Oid(0)), &arena)),
+        ("indoption", vector(ScalarType::Int2, columns.iter().map(|_| Datum::Int2(0)), &arena)),
+        ("indexprs", exprs.map_or(Datum::Null, Datum::Text)),
+    ])
+}
+
+/// `pg_constraint`.
+pub(super) fn constraints(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    let Some((columns, name)) = primary_key(item) else { return Ok(()) };
+    let arena = Bump::new();
+    let numbers = columns.iter().map(|at| Datum::Int2(*at as i16 + 1));
+    rows.add(&[
+        ("oid", Datum::Oid(key_oid(item.id))),
+        ("conname", Datum::Text(name)),
+        ("connamespace", Datum::Oid(namespace(objects, &item.schema))),
+        ("contype", Datum::Text("p")),
+        ("convalidated", Datum::Bool(true)),
+        ("conrelid", Datum::Oid(oid(item.id))),
+        ("conindid", Datum::Oid(key_oid(item.id))),
+        ("confupdtype", Datum::Text(" ")),
+        ("confdeltype", Datum::Text(" ")),
+        ("confmatchtype", Datum::Text(" ")),
+        ("conislocal", Datum::Bool(true)),
+        ("connoinherit", Datum::Bool(true)),
+        ("conkey", array(ScalarType::Int2, numbers, &arena)),
+    ])
+}
+
+/// `pg_rewrite`: a view's query is its rule `_RETURN`.
+pub(super) fn rules(_: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    let ItemKind::View(view) = &item.kind else { return Ok(()) };
+    rows.add(&[
+        ("oid", Datum::Oid(part_oid(item.id, 0))),
+        ("rulename", Datum::Text("_RETURN")),
+        ("ev_class", Datum::Oid(oid(item.id))),
+        ("ev_type", Datum::Text("1")),
+        ("ev_enabled", Datum::Text("O")),
+        ("is_instead", Datum::Bool(true)),
+        ("ev_qual", Datum::Text("<>")),
+        ("ev_action", Datum::Text(&view.text)),
+    ])
+}
+
+/// `pg_depend`: what views read, what columns own, what a primary key is of.
+pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    let mut add = |from: (u32, u32, i32), to: (u32, u32, i32), kind: &str| {
+        rows.add(&[
+            ("classid", Datum::Oid(from.0)),
+            ("objid", Datum::Oid(from.1)),
+            ("objsubid", Datum::Int4(from.2)),
+            ("refclassid", Datum::Oid(to.0)),
+            ("refobjid", Datum::Oid(to.1)),
+            ("refobjsubid", Datum::Int4(to.2)),
+            ("deptype", Datum::Text(kind)),
+        ])
+    };
+    let own = oid(item.id);
+    match &item.kind {
+        ItemKind::View(view) => {
+            let rule = part_oid(item.id, 0);
+            add((PG_REWRITE, rule, 0), (PG_CLASS, own, 0), "i")?;
+            for on in &view.depends_on {
+                add((PG_REWRITE, rule, 0), (PG_CLASS, oid(*on), 0), "n")?;
+            }
+        }
+        ItemKind::Index(index) => add((PG_CLASS, own, 0), (PG_CLASS, oid(index.on), 0), "a")?,
+        ItemKind::Sequence(sequence) => {
+            let Some((table, column)) = sequence.owned_by else { return Ok(()) };
+            let identity = objects.get(table).is_some_and(|owner| match &owner.kind {
+                ItemKind::Table(owner) => matches!(
+                    owner.defaults.get(column),
+                    Some(Some(ColumnDefault::Sequence { identity: true, .. }))
+                ),
+                _ => false,
+            });
+            let kind = if identity { "i" } else { "a" };
+            add((PG_CLASS, own, 0), (PG_CLASS, oid(table), column as i32 + 1), kind)?;
+        }
+        ItemKind::Table(table) => {
+            for (at, default) in table.defaults.iter().enumerate() {
+                let part = (PG_ATTRDEF, part_oid(item.id, at), 0);
+                match default {
+                    Some(ColumnDefault::Sequence { identity: true, .. }) | None => continue,
+                    Some(ColumnDefault::Sequence { id, .. }) => {
+                        add(part, (PG_CLASS, oid(*id), 0), "n")?;
+                    }
+                    Some(ColumnDefault::Expression(_)) => {}
+                }
+                add(part, (PG_CLASS, own, at as i32 + 1), "a")?;
+            }
+            let Some((columns, _)) = primary_key(item) else { return Ok(()) };
+            let key = key_oid(item.id);
+            add((PG_CLASS, key, 0), (PG_CONSTRAINT, key, 0), "i")?;
+            for column in columns {
+                add((PG_CONSTRAINT, key, 0), (PG_CLASS, own, *column as i32 + 1), "a")?;
+            }
+        }
+        ItemKind::Schema | ItemKind::System(_) => {}
+    }
+    Ok(())
+}
+
+/// `weir_definitions`: the texts that `pg_get_indexdef` and its kin answer.
+pub(super) fn definitions(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    let mut add = |class: u32, object: u32, column: i16, text: &str| {
+        rows.add(&[
+            ("class", Datum::Oid(class)),
+            ("object", Datum::Oid(object)),
+            ("part", Datum::Int2(column)),
+            ("definition", Datum::Text(text)),
+        ])
+    };
+    let create = |what: &str, name: &str, on: &Item, keys: &[String]| {
+        let on = qualified(&on.schema, &on.name);
+        format!("CREATE {what} {} ON {on} USING btree ({})", quoted(name), keys.join(", "))
+    };
+    match &item.kind {
+        ItemKind::View(view) => add(PG_CLASS, oid(item.id), 0, &view.text),
+        ItemKind::Index(index) => {
+            let Some(on) = objects.get(index.on) else { return Ok(()) };
+            let Some(desc) = on.desc() else { return Ok(()) };
+            let keys = names::key_texts(index, desc);
+            add(PG_CLASS, oid(item.id), 0, &create("INDEX", &item.name, on, &keys))?;
+            for (at, key) in keys.iter().enumerate() {
+                add(PG_CLASS, oid(item.id), at as i16 + 1, key)?;
+            }
+            Ok(())
+        }
+        ItemKind::Table(table) => {
+            let Some((columns, name)) = primary_key(item) else { return Ok(()) };
+            let columns = columns.iter().map(|at| quoted(&table.desc.columns[*at].name));
+            let keys: Vec<_> = columns.collect();
+            let key = key_oid(item.id);
+            add(PG_CLASS, key, 0, &create("UNIQUE INDEX", name, item, &keys))?;
+            for (at, key_text) in keys.iter().enumerate() {
+                add(PG_CLASS, key, at as i16 + 1, key_text)?;
+            }
+            add(PG_CONSTRAINT, key, 0, &format!("PRIMARY KEY ({})", keys.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}
