@@ -7,6 +7,7 @@ use crate::repr::array;
 use crate::repr::bits;
 use crate::repr::datetime;
 use crate::repr::jsonb::{JsonbRef, check_json};
+use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
@@ -14,6 +15,9 @@ use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
 
 /// The only version of jsonb's binary form: this byte, then its text.
 const JSONB_VERSION: u8 = 1;
+
+/// The only version of jsonpath's: this byte, then its text.
+const JSONPATH_VERSION: u8 = 1;
 /// The microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
@@ -75,6 +79,7 @@ pub fn parse_binary<'a>(
         }
         ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_binary(ty, bytes)?),
         ScalarType::Macaddr => Datum::Macaddr(fixed(bytes)?),
+        ScalarType::JsonPath => Datum::JsonPath(jsonpath(bytes, arena)?),
         ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
     })
 }
@@ -104,6 +109,10 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Jsonb(v) => {
             out.push(JSONB_VERSION);
             out.extend_from_slice(v.to_string().as_bytes());
+        }
+        Datum::JsonPath(v) => {
+            out.push(JSONPATH_VERSION);
+            out.extend_from_slice(jsonpath::shown(v).as_bytes());
         }
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Bits(v) => bits::format_binary(v, out),
@@ -180,6 +189,19 @@ fn jsonb<'a>(bytes: &[u8], arena: &'a Bump) -> Result<JsonbRef<'a>> {
         Some((version, _)) => Err(Error::new(
             SqlState::INTERNAL_ERROR,
             format!("unsupported jsonb version number {version}"),
+        )),
+        None => Err(Error::new(SqlState::PROTOCOL_VIOLATION, "no data left in message")),
+    }
+}
+
+fn jsonpath<'a>(bytes: &[u8], arena: &'a Bump) -> Result<&'a str> {
+    match bytes.split_first() {
+        Some((&JSONPATH_VERSION, path)) => {
+            Ok(arena.alloc_str(&jsonpath::parsed(utf8(path)?)?.faithful()))
+        }
+        Some((version, _)) => Err(Error::new(
+            SqlState::INTERNAL_ERROR,
+            format!("unsupported jsonpath version number: {version}"),
         )),
         None => Err(Error::new(SqlState::PROTOCOL_VIOLATION, "no data left in message")),
     }

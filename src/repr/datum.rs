@@ -45,6 +45,8 @@ pub enum Datum<'a> {
     /// An inet or a cidr.
     Inet(Inet),
     Macaddr([u8; 6]),
+    /// The text that [`crate::repr::jsonpath`] reads.
+    JsonPath(&'a str),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -94,7 +96,9 @@ impl Datum<'_> {
             (Datum::Float4(a), Datum::Float4(b)) => compare_floats((*a).into(), (*b).into()),
             (Datum::Float8(a), Datum::Float8(b)) => compare_floats(*a, *b),
             (Datum::Numeric(a), Datum::Numeric(b)) => a.compare(*b),
-            (Datum::Text(a), Datum::Text(b)) | (Datum::Json(a), Datum::Json(b)) => a.cmp(b),
+            (Datum::Text(a), Datum::Text(b))
+            | (Datum::Json(a), Datum::Json(b))
+            | (Datum::JsonPath(a), Datum::JsonPath(b)) => a.cmp(b),
             (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
@@ -147,6 +151,7 @@ impl Datum<'_> {
             Datum::Bits(_) => 19,
             Datum::Inet(_) => 20,
             Datum::Macaddr(_) => 21,
+            Datum::JsonPath(_) => 22,
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - Integers, dates and times: big-endian, sign flipped. Floats: as their bits, folded so that
 //!   negative ones descend; every NaN is the greatest.
-//! - Text and json: its bytes and a zero, which text never contains.
+//! - Text, json and jsonpath: its bytes and a zero, which text never contains.
 //! - bytea: a zero byte becomes `00 ff`, and `00 01` ends it.
 //! - numeric: a class byte, a decimal exponent, then pairs of digits; see [`crate::repr::numeric`].
 //! - interval: its length with 30 days a month and 24 hours a day, in ten bytes.
@@ -57,8 +57,8 @@ impl ScalarType {
             ScalarType::TimestampTz | ScalarType::Uuid => true,
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
-            ScalarType::Jsonb | ScalarType::Json | ScalarType::Array(_) => false,
-            ScalarType::Bit | ScalarType::Varbit => false,
+            ScalarType::Jsonb | ScalarType::Json | ScalarType::JsonPath => false,
+            ScalarType::Array(_) | ScalarType::Bit | ScalarType::Varbit => false,
             ScalarType::Inet | ScalarType::Cidr | ScalarType::Macaddr => true,
         }
     }
@@ -174,7 +174,8 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         | ScalarType::Varchar
         | ScalarType::Name
         | ScalarType::Bpchar
-        | ScalarType::Json => end_of(at, &|w| w == [0], 1),
+        | ScalarType::Json
+        | ScalarType::JsonPath => end_of(at, &|w| w == [0], 1),
         ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
         ScalarType::Numeric => key_length(at),
         ScalarType::Jsonb => take_length(at),
@@ -206,7 +207,7 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(v.as_bytes());
             out.push(0);
         }
-        Datum::Json(v) => {
+        Datum::Json(v) | Datum::JsonPath(v) => {
             out.extend_from_slice(v.as_bytes());
             out.push(0);
         }
@@ -407,6 +408,7 @@ mod tests {
             }
             ScalarType::Oid => Datum::Oid(long as u32),
             ScalarType::Json => Datum::Json(["1", "[1,  2]", "\"é\""][rng.random_range(0..3)]),
+            ScalarType::JsonPath => Datum::JsonPath(["$", "$.\"a\"", "@"][rng.random_range(0..3)]),
             ScalarType::Array(element) => random_array(element, rng, arena),
             ScalarType::Bit | ScalarType::Varbit => {
                 let (len, odd) = (rng.random_range(0..20), rng.random_range(1..9));

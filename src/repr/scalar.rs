@@ -38,6 +38,7 @@ pub enum ScalarType {
     Inet,
     Cidr,
     Macaddr,
+    JsonPath,
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -96,7 +97,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 26;
+    pub const ELEMENT_COUNT: usize = 27;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -126,6 +127,7 @@ impl ScalarType {
         ScalarType::Inet,
         ScalarType::Cidr,
         ScalarType::Macaddr,
+        ScalarType::JsonPath,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -151,10 +153,10 @@ impl ScalarType {
         }
     }
 
-    /// Whether values can be compared; json, and arrays of it, cannot.
+    /// Whether values can be compared; json, jsonpath, and arrays of them, cannot.
     pub const fn is_comparable(self) -> bool {
         match self {
-            ScalarType::Json => false,
+            ScalarType::Json | ScalarType::JsonPath => false,
             ScalarType::Array(element) => element.scalar().is_comparable(),
             _ => true,
         }
@@ -190,6 +192,7 @@ impl ScalarType {
             Inet => 23,
             Cidr => 24,
             Macaddr => 25,
+            JsonPath => 26,
             Array(_) => return None,
         }))
     }
@@ -249,6 +252,7 @@ impl ScalarType {
             ScalarType::Inet => facts!(869, "inet", "inet", -1, 1041),
             ScalarType::Cidr => facts!(650, "cidr", "cidr", -1, 651),
             ScalarType::Macaddr => facts!(829, "macaddr", "macaddr", 6, 1040),
+            ScalarType::JsonPath => facts!(4072, "jsonpath", "jsonpath", -1, 4073),
             ScalarType::Array(_) => unreachable!(),
         }
     }

@@ -11,6 +11,7 @@ use crate::repr::bytea::{format_bytea, parse_bytea, push_hex};
 use crate::repr::datetime;
 use crate::repr::float::{format_f32, format_f64, parse_f32, parse_f64};
 use crate::repr::jsonb::{JsonbRef, check_json};
+use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::FormatSettings;
@@ -83,6 +84,10 @@ pub fn parse_text<'a>(
         }
         ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_text(ty, text)?),
         ScalarType::Macaddr => Datum::Macaddr(network::parse_mac(text)?),
+        ScalarType::JsonPath => {
+            let path = jsonpath::parsed(checked_text(text)?)?;
+            Datum::JsonPath(arena.alloc_str(&path.faithful()))
+        }
         ScalarType::Array(element) => {
             array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
         }
@@ -102,6 +107,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Float8(v) => format_f64(v, settings.extra_float_digits, out),
         Datum::Numeric(v) => push_display(v, out),
         Datum::Text(v) | Datum::Json(v) => out.push_str(v),
+        Datum::JsonPath(v) => out.push_str(&jsonpath::shown(v)),
         Datum::Bytea(v) => format_bytea(v, settings.bytea_output, out),
         Datum::Date(v) => datetime::format_date(v, settings, out),
         Datum::Time(v) => datetime::format_time(v, out),
@@ -149,6 +155,7 @@ impl ScalarType {
             Datum::Bits(_) => matches!(self, ScalarType::Bit | ScalarType::Varbit),
             Datum::Inet(_) => matches!(self, ScalarType::Inet | ScalarType::Cidr),
             Datum::Macaddr(_) => self == ScalarType::Macaddr,
+            Datum::JsonPath(_) => self == ScalarType::JsonPath,
             Datum::Array(element, _) => self == ScalarType::Array(*element),
         }
     }

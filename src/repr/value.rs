@@ -147,7 +147,7 @@ impl ScalarType {
             ScalarType::Interval | ScalarType::Uuid => Some(16),
             ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
-            ScalarType::Array(_) | ScalarType::Json => None,
+            ScalarType::Array(_) | ScalarType::Json | ScalarType::JsonPath => None,
             ScalarType::Bit | ScalarType::Varbit | ScalarType::Inet | ScalarType::Cidr => None,
             ScalarType::Macaddr => Some(6),
         }
@@ -171,7 +171,7 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
             put_bytes(v, out);
         }
         Datum::Array(_, v) => put_bytes(v, out),
-        Datum::Text(v) | Datum::Json(v) => put_bytes(v.as_bytes(), out),
+        Datum::Text(v) | Datum::Json(v) | Datum::JsonPath(v) => put_bytes(v.as_bytes(), out),
         Datum::Interval(v) => {
             out.extend_from_slice(&v.months.to_le_bytes());
             out.extend_from_slice(&v.days.to_le_bytes());
@@ -207,6 +207,7 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
             Datum::Text(take_str(at))
         }
         ScalarType::Json => Datum::Json(take_str(at)),
+        ScalarType::JsonPath => Datum::JsonPath(take_str(at)),
         ScalarType::Bytea => Datum::Bytea(take_bytes(at)),
         ScalarType::Date => Datum::Date(i32::from_le_bytes(take(at))),
         ScalarType::Time => Datum::Time(i64::from_le_bytes(take(at))),

@@ -61,6 +61,8 @@ accessors! {
     inet: Inet -> Inet;
     /// The value of a macaddr.
     macaddr: Macaddr -> [u8; 6];
+    /// The text of a jsonpath.
+    jsonpath: JsonPath -> &'a str;
     /// The value of an oid.
     oid: Oid -> u32;
 }

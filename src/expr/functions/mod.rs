@@ -42,6 +42,7 @@ pub mod jsonb_build;
 pub mod jsonb_casts;
 pub mod jsonb_paths;
 pub mod jsonb_sets;
+pub mod jsonpath;
 pub mod like;
 pub mod math;
 pub mod modifier_casts;

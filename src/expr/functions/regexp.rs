@@ -9,9 +9,9 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::access::{int4, text};
 use crate::expr::functions::like::similar;
 use crate::expr::functions::registry::Family;
-use crate::expr::regex::{Flags, Groups, Regex, compiled};
 use crate::repr::Datum;
 use crate::repr::ScalarType::*;
+use crate::repr::regex::{Flags, Groups, Regex, compiled};
 
 /// The functions and operators.
 pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS };

@@ -10,11 +10,11 @@ use crate::expr::functions::array_text::text_element;
 use crate::expr::functions::arrays::array_of;
 use crate::expr::functions::regexp::{Matches, flags_of, split};
 use crate::expr::functions::registry::Family;
-use crate::expr::regex::{Flags, compiled};
 use crate::expr::table::{SetColumn, SetRows, listed};
 use crate::repr::Datum;
 use crate::repr::ScalarType::Text;
 use crate::repr::array::{ArrayBuilder, Dims};
+use crate::repr::regex::{Flags, compiled};
 use crate::repr::value::pack;
 
 /// The functions.

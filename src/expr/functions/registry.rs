@@ -8,8 +8,8 @@ use crate::expr::functions::{
     array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea,
     comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
     datetime_comparison, datetime_overlaps, degrees, encoding, float, formatting, inet, integer,
-    json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, like, math, numeric,
-    quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
+    json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, jsonpath, like, math,
+    numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -59,6 +59,7 @@ static FAMILIES: &[&Family] = &[
     &datetime_overlaps::FAMILY,
     &series::FAMILY,
     &jsonb_sets::FAMILY,
+    &jsonpath::FAMILY,
     &text_sets::FAMILY,
 ];
 

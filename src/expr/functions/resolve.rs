@@ -15,7 +15,7 @@ use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
 /// PostgreSQL's operators between types that Weir has one of at most.
-const UNSUPPORTED_OPERATORS: [&str; 6] = ["@?", "@@", "<->", "&<", "&>", "-|-"];
+const UNSUPPORTED_OPERATORS: [&str; 5] = ["@@", "<->", "&<", "&>", "-|-"];
 
 /// The type of an argument, where it has one yet.
 type Untyped = Option<ScalarType>;

@@ -45,7 +45,7 @@ pub const fn category(ty: ScalarType) -> Category {
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,
-        Bytea | Uuid | Jsonb | Json | Macaddr => Category::UserDefined,
+        Bytea | Uuid | Jsonb | Json | JsonPath | Macaddr => Category::UserDefined,
         Bit | Varbit => Category::BitString,
         Inet | Cidr => Category::Network,
         Array(_) => Category::Array,

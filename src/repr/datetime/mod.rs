@@ -29,6 +29,7 @@ mod make;
 mod names;
 mod number;
 mod parse;
+mod standard;
 mod template;
 mod time_of_day;
 mod to_char;
@@ -67,6 +68,7 @@ pub use parse::{
     parse_date, parse_date_at, parse_time, parse_time_at, parse_timestamp, parse_timestamp_at,
     parse_timestamptz, parse_timestamptz_at, round_to_precision,
 };
+pub use standard::{StandardTemplate, StandardTime};
 pub use template::Template;
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use to_timestamp::{to_date, to_timestamp};

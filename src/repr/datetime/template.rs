@@ -125,6 +125,29 @@ fn key_at(text: &str) -> Option<(&'static str, Key, Case)> {
     })
 }
 
+impl Key {
+    /// Whether a value that it is part of has a date, a time, an offset.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Key::Zone | Key::ZoneHour | Key::ZoneMinute | Key::Offset => Kind::Zone,
+            Key::DottedMeridiem | Key::Meridiem | Key::Hour12 | Key::Hour24 => Kind::Time,
+            Key::Minute | Key::Second | Key::Millisecond | Key::Microsecond => Kind::Time,
+            Key::Fraction(_) | Key::SecondOfDay => Kind::Time,
+            Key::Exact => Kind::Nothing,
+            _ => Kind::Date,
+        }
+    }
+}
+
+/// What a pattern says something about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Nothing,
+    Date,
+    Time,
+    Zone,
+}
+
 impl Template {
     /// Parses a template; every text is one.
     pub fn parse(text: &str) -> Template {

@@ -16,7 +16,7 @@ use crate::repr::datetime::zone::TimeZone;
 
 /// `to_timestamp(text, template)`, in a zone where the text names no offset.
 pub fn to_timestamp(text: &str, template: &Template, zone: &TimeZone) -> Result<i64> {
-    let fields = read(text, template)?;
+    let fields = read(text, template, false)?;
     let (civil, east) = fields.resolve(text)?;
     let local = civil.micros().unwrap_or(i64::MAX / 2);
     let east = east.unwrap_or_else(|| zone.offset_of_local(local));
@@ -27,11 +27,19 @@ pub fn to_timestamp(text: &str, template: &Template, zone: &TimeZone) -> Result<
 
 /// `to_date(text, template)`.
 pub fn to_date(text: &str, template: &Template) -> Result<i32> {
-    let (civil, _) = read(text, template)?.resolve(text)?;
+    let (civil, _) = read(text, template, false)?.resolve(text)?;
     if !civil.is_julian() || !calendar::date_in_range(civil.days()) {
         return Err(Fault::ResultOverflow.into_error("date", text));
     }
     Ok(civil.days() as i32)
+}
+
+/// What a text says by a template that it must match whole: the civil time, the offset in seconds
+/// east if there is one, and how many digits a fraction was asked to have.
+pub(super) fn read_standard(text: &str, template: &Template) -> Result<(Civil, Option<i32>, u32)> {
+    let fields = read(text, template, true)?;
+    let (civil, east) = fields.resolve(text)?;
+    Ok((civil, east, fields.fraction_digits))
 }
 
 /// The calendar that a template counts in.
@@ -89,11 +97,17 @@ fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
 }
 
-fn read(text: &str, template: &Template) -> Result<Fields> {
+/// Reads by a template. `standard` is as the SQL standard wants it: what stands between patterns
+/// must be there as it is, and nothing may be left of the text or of the template.
+fn read(text: &str, template: &Template, standard: bool) -> Result<Fields> {
     let mut fields = Fields::default();
-    let mut reader = Reader { rest: text, before: None, skipped: 0, exact: false };
+    let mut reader = Reader { rest: text, before: None, skipped: 0, exact: standard };
     for (index, item) in template.items.iter().enumerate() {
         if reader.rest.is_empty() {
+            if standard {
+                let message = "input string is too short for datetime format";
+                return Err(invalid(message.to_owned()));
+            }
             break;
         }
         let is_exact = matches!(item, Item::Pattern(Pattern { key: Key::Exact, .. }));
@@ -101,6 +115,14 @@ fn read(text: &str, template: &Template) -> Result<Fields> {
             reader.skip_spaces();
         }
         match item {
+            Item::Space(c) | Item::Separator(c) | Item::Literal(c) if standard => {
+                if !reader.rest.starts_with(*c) {
+                    let literal = matches!(item, Item::Literal(_));
+                    let what = if literal { "character" } else { "separator" };
+                    return Err(invalid(format!("unmatched format {what} \"{c}\"")));
+                }
+                reader.advance();
+            }
             Item::Space(_) | Item::Separator(_) => reader.separator(),
             Item::Literal(_) => reader.literal(),
             Item::Pattern(pattern) => {
@@ -112,6 +134,10 @@ fn read(text: &str, template: &Template) -> Result<Fields> {
                 }
             }
         }
+    }
+    if standard && !reader.rest.trim_start_matches(is_space).is_empty() {
+        let message = "trailing characters remain in input string after datetime format";
+        return Err(invalid(message.to_owned()));
     }
     Ok(fields)
 }

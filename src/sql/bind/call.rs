@@ -16,8 +16,8 @@ use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
-const UNSUPPORTED_SETS: [&str; 4] =
-    ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords", "jsonb_path_query"];
+const UNSUPPORTED_SETS: [&str; 3] =
+    ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords"];
 
 /// What stands between the parentheses of a call.
 pub struct Arguments<'a> {

@@ -2,9 +2,9 @@
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, HirKind};
 
-use crate::expr::regex::fault::Fault;
-use crate::expr::regex::flags::Flags;
-use crate::expr::regex::parse::Parser;
+use crate::repr::regex::fault::Fault;
+use crate::repr::regex::flags::Flags;
+use crate::repr::regex::parse::Parser;
 
 fn ranges(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|(start, end)| ClassUnicodeRange::new(*start, *end)))

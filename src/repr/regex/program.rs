@@ -7,12 +7,12 @@ use regex_automata::nfa::thompson::{self, pikevm};
 use regex_automata::util::captures::Captures;
 use regex_automata::{Anchored, Input, MatchKind, meta};
 
-use crate::expr::error::EvalError;
-use crate::expr::regex::dissect::dissect;
-use crate::expr::regex::fault::Fault;
-use crate::expr::regex::flags::Flags;
-use crate::expr::regex::parse::parse;
-use crate::expr::regex::syntax::{Node, Wants};
+use crate::error::Error;
+use crate::repr::regex::dissect::dissect;
+use crate::repr::regex::fault::Fault;
+use crate::repr::regex::flags::Flags;
+use crate::repr::regex::parse::parse;
+use crate::repr::regex::syntax::{Node, Wants};
 
 /// The bytes of an automaton; a larger one is too complex.
 const AUTOMATON_BYTES_MAX: usize = 10 << 20;
@@ -42,7 +42,7 @@ impl Regex {
     /// # Errors
     ///
     /// 2201B in PostgreSQL's words, 0A000 for what is not there.
-    pub fn new(text: &str, flags: Flags) -> Result<Regex, EvalError> {
+    pub fn new(text: &str, flags: Flags) -> Result<Regex, Error> {
         let parsed = parse(text, flags)?;
         let hir = parsed.node.to_hir();
         let properties = hir.properties();
@@ -51,15 +51,15 @@ impl Regex {
         let finder = meta::Builder::new()
             .configure(meta::Config::new().nfa_size_limit(Some(AUTOMATON_BYTES_MAX)))
             .build_from_hir(&hir)
-            .map_err(|_| EvalError::from(Fault::TooComplex))?;
+            .map_err(|_| Error::from(Fault::TooComplex))?;
         let automaton = thompson::Compiler::new()
             .configure(thompson::Config::new().nfa_size_limit(Some(AUTOMATON_BYTES_MAX)))
             .build_from_hir(&hir)
-            .map_err(|_| EvalError::from(Fault::TooComplex))?;
+            .map_err(|_| Error::from(Fault::TooComplex))?;
         let machine = pikevm::Builder::new()
             .configure(pikevm::Config::new().match_kind(MatchKind::All))
             .build_from_nfa(automaton)
-            .map_err(|_| EvalError::from(Fault::TooComplex))?;
+            .map_err(|_| Error::from(Fault::TooComplex))?;
         Ok(Regex {
             finder,
             memory: RefCell::new(machine.create_cache()),
@@ -101,7 +101,7 @@ impl Regex {
     /// # Errors
     ///
     /// 2201B where finding that out takes too long.
-    pub fn groups_at(&self, text: &str, from: usize) -> Result<Option<Groups>, EvalError> {
+    pub fn groups_at(&self, text: &str, from: usize) -> Result<Option<Groups>, Error> {
         let Some(whole) = self.find_at(text, from) else { return Ok(None) };
         if self.groups == 0 {
             return Ok(Some(vec![Some(whole)]));

@@ -1,8 +1,7 @@
 //! Options of a regular expression, embedded or given beside it.
 
-use crate::error::SqlState;
-use crate::expr::error::EvalError;
-use crate::expr::regex::fault::Fault;
+use crate::error::{Error, SqlState};
+use crate::repr::regex::fault::Fault;
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,17 +39,17 @@ impl Flags {
     /// # Errors
     ///
     /// 22023 for a letter that is no option, 0A000 for those that are not supported.
-    pub fn parse(text: &str) -> Result<Flags, EvalError> {
+    pub fn parse(text: &str) -> Result<Flags, Error> {
         let mut flags = Flags::default();
         for letter in text.chars() {
             if letter == 'g' {
                 flags.global = true;
             } else if !flags.apply(letter) {
                 let message = format!("invalid regular expression option: \"{letter}\"");
-                return Err(EvalError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+                return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
             }
         }
-        flags.checked().map_err(EvalError::from)
+        flags.checked().map_err(Error::from)
     }
 
     /// Applies an option; false where there is none of that letter.

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::expr::error::EvalError;
-use crate::expr::regex::flags::Flags;
-use crate::expr::regex::program::Regex;
+use crate::error::Error;
+use crate::repr::regex::flags::Flags;
+use crate::repr::regex::program::Regex;
 
 /// How many expressions a thread keeps.
 const EXPRESSIONS_MAX: usize = 64;
@@ -26,7 +26,7 @@ thread_local! {
 /// # Errors
 ///
 /// Those of [`Regex::new`].
-pub fn compiled(text: &str, mut flags: Flags) -> Result<Rc<Regex>, EvalError> {
+pub fn compiled(text: &str, mut flags: Flags) -> Result<Rc<Regex>, Error> {
     flags.global = false;
     CACHE.with_borrow_mut(|cache| {
         let known = cache.iter().position(|entry| entry.flags == flags && *entry.text == *text);

@@ -15,10 +15,10 @@ use std::rc::Rc;
 
 use regex_automata::util::look::{Look, LookMatcher};
 
-use crate::expr::error::EvalError;
-use crate::expr::regex::fault::Fault;
-use crate::expr::regex::program::Groups;
-use crate::expr::regex::syntax::{Node, Repeat, Wants};
+use crate::error::Error;
+use crate::repr::regex::fault::Fault;
+use crate::repr::regex::program::Groups;
+use crate::repr::regex::syntax::{Node, Repeat, Wants};
 
 /// How many ends may be looked at.
 const WORK_MAX: usize = 20_000_000;
@@ -31,7 +31,7 @@ pub(super) fn dissect(
     groups: usize,
     text: &str,
     whole: Range<usize>,
-) -> Result<Groups, EvalError> {
+) -> Result<Groups, Error> {
     let mut dissection = Dissection {
         text,
         looks: LookMatcher::new(),
@@ -54,13 +54,13 @@ struct Dissection<'t> {
 }
 
 impl Dissection<'_> {
-    fn spend(&mut self, work: usize) -> Result<(), EvalError> {
+    fn spend(&mut self, work: usize) -> Result<(), Error> {
         self.work += work;
         if self.work > WORK_MAX { Err(Fault::TooComplex.into()) } else { Ok(()) }
     }
 
     /// Where a part can end that starts at a place.
-    fn ends(&mut self, node: &Node, at: usize) -> Result<Ends, EvalError> {
+    fn ends(&mut self, node: &Node, at: usize) -> Result<Ends, Error> {
         let key = (std::ptr::from_ref(node), at);
         if let Some(ends) = self.ends.get(&key) {
             return Ok(Rc::clone(ends));
@@ -71,7 +71,7 @@ impl Dissection<'_> {
         Ok(ends)
     }
 
-    fn compute_ends(&mut self, node: &Node, at: usize) -> Result<BTreeSet<usize>, EvalError> {
+    fn compute_ends(&mut self, node: &Node, at: usize) -> Result<BTreeSet<usize>, Error> {
         Ok(match node {
             Node::Empty => [at].into(),
             Node::Set(set) => {
@@ -98,7 +98,7 @@ impl Dissection<'_> {
         })
     }
 
-    fn step(&mut self, node: &Node, from: &BTreeSet<usize>) -> Result<BTreeSet<usize>, EvalError> {
+    fn step(&mut self, node: &Node, from: &BTreeSet<usize>) -> Result<BTreeSet<usize>, Error> {
         let mut ends = BTreeSet::new();
         for at in from {
             let of_one = self.ends(node, *at)?;
@@ -112,7 +112,7 @@ impl Dissection<'_> {
         &mut self,
         nodes: &[Node],
         from: BTreeSet<usize>,
-    ) -> Result<BTreeSet<usize>, EvalError> {
+    ) -> Result<BTreeSet<usize>, Error> {
         nodes.iter().try_fold(from, |from, node| self.step(node, &from))
     }
 
@@ -122,7 +122,7 @@ impl Dissection<'_> {
         min: u32,
         max: Option<u32>,
         at: usize,
-    ) -> Result<BTreeSet<usize>, EvalError> {
+    ) -> Result<BTreeSet<usize>, Error> {
         let mut current = BTreeSet::from([at]);
         for _ in 0..min {
             current = self.step(&repeat.node, &current)?;
@@ -138,7 +138,7 @@ impl Dissection<'_> {
     }
 
     /// Finds the groups in a part that matches a span.
-    fn divide(&mut self, node: &Node, span: Range<usize>) -> Result<(), EvalError> {
+    fn divide(&mut self, node: &Node, span: Range<usize>) -> Result<(), Error> {
         match node {
             Node::Empty | Node::Set(_) | Node::Look(_) => Ok(()),
             Node::Group(index, node) => {
@@ -160,7 +160,7 @@ impl Dissection<'_> {
         }
     }
 
-    fn divide_sequence(&mut self, nodes: &[Node], span: Range<usize>) -> Result<(), EvalError> {
+    fn divide_sequence(&mut self, nodes: &[Node], span: Range<usize>) -> Result<(), Error> {
         let mut at = span.start;
         for (i, node) in nodes.iter().enumerate() {
             let rest = &nodes[i + 1..];
@@ -174,7 +174,7 @@ impl Dissection<'_> {
         Ok(())
     }
 
-    fn divide_repeat(&mut self, repeat: &Repeat, span: Range<usize>) -> Result<(), EvalError> {
+    fn divide_repeat(&mut self, repeat: &Repeat, span: Range<usize>) -> Result<(), Error> {
         self.forget_groups(&repeat.node);
         let wants = repeat.wants.or_else(|| repeat.node.wants());
         if repeat.min > 0 {
@@ -210,7 +210,7 @@ impl Dissection<'_> {
         repeat: &Repeat,
         wants: Option<Wants>,
         span: Range<usize>,
-    ) -> Result<(), EvalError> {
+    ) -> Result<(), Error> {
         let max = repeat.max.map(|max| max.saturating_sub(1));
         let ends = self.ends_of_repeat(repeat, repeat.min - 1, max, span.start)?;
         let last = self.pick(&ends, wants, span.end, |dissection, start| {
@@ -225,8 +225,8 @@ impl Dissection<'_> {
         node: &Node,
         wants: Option<Wants>,
         span: Range<usize>,
-        fits: impl FnMut(&mut Self, usize) -> Result<bool, EvalError>,
-    ) -> Result<Option<usize>, EvalError> {
+        fits: impl FnMut(&mut Self, usize) -> Result<bool, Error>,
+    ) -> Result<Option<usize>, Error> {
         let ends = self.ends(node, span.start)?;
         self.pick(&ends, wants, span.end, fits)
     }
@@ -236,8 +236,8 @@ impl Dissection<'_> {
         ends: &BTreeSet<usize>,
         wants: Option<Wants>,
         last: usize,
-        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, EvalError>,
-    ) -> Result<Option<usize>, EvalError> {
+        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, Error>,
+    ) -> Result<Option<usize>, Error> {
         let mut possible: Vec<usize> = ends.range(..=last).copied().collect();
         if wants != Some(Wants::Least) {
             possible.reverse();

@@ -2,10 +2,10 @@
 
 use regex_syntax::hir::Look;
 
-use crate::expr::regex::bracket::{class_escape, single, wildcard};
-use crate::expr::regex::fault::Fault;
-use crate::expr::regex::flags::Flags;
-use crate::expr::regex::syntax::{Node, Repeat, Wants};
+use crate::repr::regex::bracket::{class_escape, single, wildcard};
+use crate::repr::regex::fault::Fault;
+use crate::repr::regex::flags::Flags;
+use crate::repr::regex::syntax::{Node, Repeat, Wants};
 
 /// The largest count of repetitions.
 const REPETITIONS_MAX: u32 = 255;

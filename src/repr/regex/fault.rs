@@ -1,7 +1,6 @@
 //! What is wrong with an expression, in PostgreSQL's words.
 
 use crate::error::{Error, SqlState};
-use crate::expr::error::EvalError;
 
 /// A fault of an expression's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +21,8 @@ pub(super) enum Fault {
     Unsupported(&'static str),
 }
 
-impl From<Fault> for EvalError {
-    fn from(fault: Fault) -> EvalError {
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
         let message = match fault {
             Fault::BackReference => "invalid backreference number",
             Fault::Braces => "braces {} not balanced",
@@ -39,10 +38,10 @@ impl From<Fault> for EvalError {
             Fault::TooComplex => "regular expression is too complex",
             Fault::Unsupported(what) => {
                 let hint = "Write the regular expression without it.";
-                return Error::unsupported(what, hint).into();
+                return Error::unsupported(what, hint);
             }
         };
         let code = SqlState::INVALID_REGULAR_EXPRESSION;
-        EvalError::new(code, format!("invalid regular expression: {message}"))
+        Error::new(code, format!("invalid regular expression: {message}"))
     }
 }
