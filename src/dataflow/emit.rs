@@ -60,3 +60,6 @@ pub type RowLogic = Box<dyn FnMut(&[u8], &[u8], &mut Emit)>;
 
 /// Makes rows of a key and the two values that meet at it: for joins.
 pub type JoinLogic = Box<dyn FnMut(&[u8], &[u8], &[u8], &mut Emit)>;
+
+/// Makes rows of a key, a value, and how many rows there are under the key elsewhere.
+pub type CountLogic = Box<dyn FnMut(&[u8], &[u8], u64, &mut Emit)>;

@@ -4,9 +4,9 @@
 //! [`command`] is all that crosses to the coordinator.
 //!
 //! Rows enter through an [`input`] for each table, are indexed in [`arrangement`]s, are brought
-//! into other dataflows by an [`import`] and read by a [`scan`] or a [`join`], and leave by a
-//! [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker never fails:
-//! a fault of a row is a row of the error side.
+//! into other dataflows by an [`import`], read by a [`scan`], a [`join`] or a [`half_join`], and
+//! leave by a [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker
+//! never fails: a fault of a row is a row of the error side.
 //!
 //! Time is [`crate::repr::Timestamp`], totally ordered; only arrangements and joins are written
 //! for any time, so that iteration can use them.
@@ -17,6 +17,7 @@ pub mod command;
 pub mod emit;
 mod executor;
 pub mod follow;
+pub mod half_join;
 pub mod import;
 pub mod input;
 pub mod join;

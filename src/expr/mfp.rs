@@ -179,6 +179,11 @@ impl Mfp {
         (0..self.input_arity).filter(|c| used[*c]).collect()
     }
 
+    /// Whether the same row can come out differently.
+    pub fn is_volatile(&self) -> bool {
+        self.expressions.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(Expr::is_volatile)
+    }
+
     /// Whether a row can make this fail.
     pub fn is_fallible(&self) -> bool {
         self.expressions.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(Expr::is_fallible)

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::optimizer::physical::JoinStrategy;
 use crate::optimizer::rules;
 use crate::plan::explain::{self, Names};
 use crate::plan::relation::Relation;
@@ -26,6 +27,8 @@ pub struct OptimizerConfig {
     pub disabled: BTreeSet<String>,
     /// The settings with which expressions are folded, those with which the plan will run.
     pub settings: FormatSettings,
+    /// How joins are planned.
+    pub joins: JoinStrategy,
 }
 
 /// Rules that run in rounds, in the order in which they run.

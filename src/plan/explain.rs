@@ -15,7 +15,7 @@ use crate::expr::table::TableFunc;
 use crate::expr::window::call::WindowCall;
 use crate::plan::observed::{Place, Seen};
 use crate::plan::physical::{
-    Arrangement, ArrangementId, Bounds, Dataflow, Node, NodeId, Sink, Source,
+    Arrangement, ArrangementId, Bounds, Dataflow, Lookup, Node, NodeId, Sink, Source,
 };
 use crate::plan::relation::{Binding, ColumnOrder, Equivalence, Id, Relation, RoundLimit};
 use crate::plan::visit::grow;
@@ -430,6 +430,8 @@ impl Shown<'_> {
             Node::FlatMap { func, args, .. } => flat_map(func, args),
             Node::Arrange { layout, .. } => arranged(Item::new("Arrange"), layout),
             Node::Join { mfp, .. } => mfp_details(Item::new("Join"), mfp),
+            Node::HalfJoin { lookup, mfp } => mfp_details(looked_up("HalfJoin", lookup), mfp),
+            Node::Fewest { lookup, option } => looked_up("Fewest", lookup).word("option", option),
             Node::Reduce { key, aggregates, .. } if aggregates.is_empty() => {
                 Item::new("Distinct").list("", key)
             }
@@ -450,6 +452,11 @@ impl Shown<'_> {
             Node::Union { .. } => Item::new("Union"),
         }
     }
+}
+
+fn looked_up(name: &'static str, lookup: &Lookup) -> Item {
+    let item = Item::new(name).list("by", &lookup.layout.key);
+    item.flag("before", lookup.before)
 }
 
 fn arranged(item: Item, layout: &Arrangement) -> Item {
@@ -482,6 +489,9 @@ pub fn inputs(node: &Node) -> Vec<NodeId> {
         | Node::Negate { input }
         | Node::Threshold { input, .. } => vec![*input],
         Node::Join { left, right, .. } => vec![*left, *right],
+        Node::HalfJoin { lookup, .. } | Node::Fewest { lookup, .. } => {
+            vec![lookup.input, lookup.right]
+        }
         Node::Union { inputs } => inputs.clone(),
     }
 }

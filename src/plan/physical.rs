@@ -137,6 +137,19 @@ pub enum Sink {
     },
 }
 
+/// Rows that look for others in an arrangement, at the time at which they come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    /// A collection.
+    pub input: NodeId,
+    /// How the collection's rows are keyed: as in an arrangement of them, which is not made.
+    pub layout: Arrangement,
+    /// An arranged node, with equal key types and mode.
+    pub right: NodeId,
+    /// Whether changes of the arrangement at the very time of a row are not seen.
+    pub before: bool,
+}
+
 /// The position of an earlier node.
 pub type NodeId = usize;
 
@@ -200,6 +213,24 @@ pub enum Node {
         /// What is done to each joined row; its input is the left relation's columns and then
         /// the right one's.
         mfp: Mfp,
+    },
+    /// Joins the changes of a collection with what an arrangement holds, and not the other way
+    /// round: a part of a join along the paths of its inputs' changes. The columns of the
+    /// collection come first.
+    HalfJoin {
+        /// What is looked up.
+        lookup: Lookup,
+        /// What is done to each joined row, as in [`Node::Join`].
+        mfp: Mfp,
+    },
+    /// Adds to each row how many rows an arrangement has under its key, at most, and the number of
+    /// this option ([`Node::FEWEST_TYPES`]). Behind another such node the two columns are there;
+    /// they are replaced where this one has fewer. A row without any match is left out.
+    Fewest {
+        /// What is looked up.
+        lookup: Lookup,
+        /// The option; 0 is the first one.
+        option: i32,
     },
     /// Groups: the output's columns are the key and then the aggregates.
     Reduce {
@@ -292,4 +323,9 @@ pub enum Node {
         /// Collections.
         inputs: Vec<NodeId>,
     },
+}
+
+impl Node {
+    /// The columns that [`Node::Fewest`] adds: how many, and by which option.
+    pub const FEWEST_TYPES: [ScalarType; 2] = [ScalarType::Int8, ScalarType::Int4];
 }

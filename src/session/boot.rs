@@ -20,7 +20,7 @@ use crate::plan::relation::{Relation, RelationType};
 use crate::repr::GlobalId;
 use crate::session::binding;
 use crate::session::engine::Engine;
-use crate::session::read::{plan_maintained, without_indexes};
+use crate::session::read::{default_config, plan_maintained, without_indexes};
 use crate::session::system::feeds;
 
 pub use crate::coord::opening::EngineConfig;
@@ -122,7 +122,8 @@ fn plan_item(engine: &Engine, catalog: &Catalog, built: &Catalog, item: &Item) -
         _ => return Err(Error::internal(format!("{} is not maintained", item.name))),
     };
     let layout = engine.layout(catalog, item.id)?;
-    let mut plan = plan_maintained(engine, built, relation, settings, Want::Maintain)?;
+    let mut plan =
+        plan_maintained(engine, built, relation, &default_config(settings), Want::Maintain)?;
     plan.sink = Sink::Arrange((*layout).clone());
     Ok(plan)
 }

@@ -160,9 +160,9 @@ impl Session {
         let install = if create.materialized {
             let catalog = self.transaction()?.catalog.clone();
             let layout = view_layout(&desc.types(), &desc.keys);
-            let engine = &self.engine;
+            let (engine, config) = (&self.engine, self.optimizer());
             let mut plan =
-                plan_maintained(engine, &catalog, create.relation, &settings, Want::Maintain)?;
+                plan_maintained(engine, &catalog, create.relation, &config, Want::Maintain)?;
             plan.sink = Sink::Arrange(layout);
             Some(Install::Dataflow(Box::new(plan)))
         } else {
@@ -247,7 +247,7 @@ impl Session {
         let ty = RelationType { columns: desc.types(), keys: desc.keys.clone() };
         let relation = Relation::global(create.on, ty);
         let mut plan =
-            plan_maintained(&self.engine, &catalog, relation, &settings, Want::Maintain)?;
+            plan_maintained(&self.engine, &catalog, relation, &self.optimizer(), Want::Maintain)?;
         plan.sink = Sink::Arrange(index_layout(&desc.types(), &create.key));
         let index = Index { on: create.on, key: create.key_text, settings };
         let item = Item {

@@ -9,14 +9,14 @@ use crate::plan::statement::{Explain, ExplainStage, Finishing, Statement};
 use crate::repr::GlobalId;
 use crate::session::execute::text_rows;
 use crate::session::overlay;
-use crate::session::read::{config, plan};
+use crate::session::read::plan;
 use crate::session::session::{Outcome, Session, Tag};
 
 impl Session {
     pub(super) fn explain(&mut self, request: Explain) -> Result<Outcome> {
         let (mut relation, finishing, want) = explained(*request.statement)?;
         let engine = self.engine.clone();
-        let settings = self.variables.format().clone();
+        let config = self.optimizer();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
         let (catalog, base) = (transaction.catalog.clone(), transaction.base.clone());
@@ -29,9 +29,9 @@ impl Session {
                 explain::relation(&relation, &names).text()
             }
             ExplainStage::Optimized => {
-                explain::relation(&optimize(relation, &config(&settings)), &names).text()
+                explain::relation(&optimize(relation, &config), &names).text()
             }
-            ExplainStage::Physical => match plan(&engine, &base, relation, &settings, want)? {
+            ExplainStage::Physical => match plan(&engine, &base, relation, &config, want)? {
                 Lowered::Peek { target, layout, bounds, mfp } => {
                     explain::peek(target, &layout, &bounds, &mfp, &names).text()
                 }

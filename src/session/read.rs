@@ -8,7 +8,7 @@ use crate::catalog::objects::{Catalog, Change};
 use crate::coord::request::{ArrangementRead, Read, ReadSet, RowStream};
 use crate::error::{Error, Result};
 use crate::expr::scalar::Expr;
-use crate::optimizer::physical::{Lowered, Want, lower};
+use crate::optimizer::physical::{JoinStrategy, Lowered, Want, lower};
 use crate::optimizer::{OptimizerConfig, optimize};
 use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow, Sink};
 use crate::plan::relation::Relation;
@@ -18,8 +18,8 @@ use crate::session::engine::Engine;
 use crate::session::overlay;
 use crate::session::session::Session;
 
-/// How relations are optimized.
-pub(super) fn config(settings: &FormatSettings) -> OptimizerConfig {
+/// How the relations of a stored text are planned again: as it seems best by now.
+pub(super) fn default_config(settings: &FormatSettings) -> OptimizerConfig {
     OptimizerConfig { settings: settings.clone(), ..OptimizerConfig::default() }
 }
 
@@ -28,18 +28,18 @@ pub(super) fn plan(
     engine: &Engine,
     catalog: &Catalog,
     relation: Relation,
-    settings: &FormatSettings,
+    config: &OptimizerConfig,
     want: Want,
 ) -> Result<Lowered> {
-    let relation = optimize(relation, &config(settings));
-    lower_relation(engine, catalog, &relation, settings, want)
+    let relation = optimize(relation, config);
+    lower_relation(engine, catalog, &relation, config, want)
 }
 
 fn lower_relation(
     engine: &Engine,
     catalog: &Catalog,
     relation: &Relation,
-    settings: &FormatSettings,
+    config: &OptimizerConfig,
     want: Want,
 ) -> Result<Lowered> {
     let mut arrangements: BTreeMap<GlobalId, Vec<(ArrangementId, Arrangement)>> = BTreeMap::new();
@@ -47,7 +47,7 @@ fn lower_relation(
         arrangements.insert(id, engine.arrangements(catalog, id)?);
     }
     let available = |id| arrangements.get(&id).cloned().unwrap_or_default();
-    lower(relation, &available, settings, want)
+    lower(relation, &available, config, want)
 }
 
 /// A catalog as readers of the past plan with it: an index may be younger than its relation.
@@ -62,16 +62,30 @@ pub(super) fn plan_maintained(
     engine: &Engine,
     catalog: &Catalog,
     relation: Relation,
-    settings: &FormatSettings,
+    config: &OptimizerConfig,
     want: Want,
 ) -> Result<Dataflow> {
-    match plan(engine, catalog, relation, settings, want)? {
+    match plan(engine, catalog, relation, config, want)? {
         Lowered::Dataflow(dataflow) => Ok(dataflow),
         Lowered::Peek { .. } => Err(Error::internal("a maintained plan must be a dataflow")),
     }
 }
 
 impl Session {
+    /// How the relations of this session are planned.
+    pub(super) fn optimizer(&self) -> OptimizerConfig {
+        OptimizerConfig {
+            settings: self.variables.format().clone(),
+            disabled: self.variables.disabled_rules(),
+            joins: match self.variables.join_strategy().as_str() {
+                "linear" => JoinStrategy::Linear,
+                "delta" => JoinStrategy::Delta,
+                "wco" => JoinStrategy::WorstCaseOptimal,
+                _ => JoinStrategy::Auto,
+            },
+        }
+    }
+
     /// Begins to read a relation in the open transaction, and notes what it reads.
     ///
     /// `limit`: the reader takes no more rows than that, in any order.
@@ -81,11 +95,11 @@ impl Session {
         limit: Option<u64>,
     ) -> Result<RowStream> {
         let engine = self.engine.clone();
-        let settings = self.variables.format().clone();
+        let config = self.optimizer();
         let buffer_limit = self.variables.result_buffer_limit();
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
-        let relation = optimize(relation, &config(&settings));
+        let relation = optimize(relation, &config);
         if let Relation::Constant { rows: Ok(rows), .. } = &relation
             && rows.iter().all(|(_, count)| *count > 0)
         {
@@ -94,7 +108,7 @@ impl Session {
         }
         // What it has made is not there to be read before COMMIT, its indexes neither.
         let catalog = &transaction.base;
-        let lowered = lower_relation(&engine, catalog, &relation, &settings, Want::Peek)?;
+        let lowered = lower_relation(&engine, catalog, &relation, &config, Want::Peek)?;
         let (read, sets) = match lowered {
             Lowered::Peek { target, layout, bounds, mfp } => {
                 let keys = match &bounds {
@@ -102,6 +116,7 @@ impl Session {
                     _ => None,
                 };
                 let sets = vec![ReadSet { object: target.index, keys }];
+                let settings = config.settings;
                 let read = ArrangementRead { target, layout, bounds, mfp, limit, settings };
                 (Read::Arrangement(Box::new(read)), sets)
             }

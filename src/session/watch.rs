@@ -69,10 +69,9 @@ impl Session {
         }
         let desc = describe(&subscribe);
         let types = subscribe.desc.scalars();
-        let settings = self.variables.format().clone();
+        let config = self.optimizer();
         let relation = subscribe.relation;
-        let mut plan =
-            plan_maintained(&self.engine, &catalog, relation, &settings, Want::Subscribe)?;
+        let mut plan = plan_maintained(&self.engine, &catalog, relation, &config, Want::Subscribe)?;
         let buffer_limit = self.variables.subscribe_buffer_limit();
         plan.sink = Sink::Subscribe { up_to, snapshot: subscribe.snapshot, buffer_limit };
         let request = SubscribeRequest { dataflow: plan, as_of };

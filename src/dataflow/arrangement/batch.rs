@@ -6,6 +6,7 @@
 //! trim when they are done.
 
 use differential_dataflow::lattice::Lattice;
+use differential_dataflow::trace::implementations::BatchContainer;
 use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
 use differential_dataflow::trace::implementations::spine_fueled::{Merger, SpineBatch};
 use differential_dataflow::trace::{Builder, Cursor, Navigable};
@@ -40,6 +41,19 @@ impl<T: Time> RowBatch<T> {
     /// The number of updates.
     pub fn updates(&self) -> usize {
         self.0.updates
+    }
+
+    /// How many values there are under a key, counting those that come to nothing, if it is at
+    /// `from` or behind it; `from` moves to the first key that is not less.
+    pub fn count_from(&self, from: &mut usize, key: RowRef<'_>) -> usize {
+        let storage = &self.0.storage;
+        let end = storage.keys.count();
+        *from += storage.keys.advance(*from, end, |other| other < key);
+        if *from == end || storage.keys.index(*from) != key {
+            return 0;
+        }
+        let (lower, upper) = storage.vals.bounds(*from);
+        upper - lower
     }
 
     /// Bytes allocated for the updates.

@@ -42,7 +42,7 @@ use crate::expr::mfp::Mfp;
 use crate::expr::scalar::Expr;
 use crate::expr::temporal::Temporal;
 use crate::plan::observed::Place;
-use crate::plan::physical::{Arrangement, Dataflow, Node, NodeId, Sink};
+use crate::plan::physical::{Arrangement, Dataflow, Lookup, Node, NodeId, Sink};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, Row, ScalarType, Timestamp};
 
@@ -185,6 +185,8 @@ impl<'s, 'p> Walk<'s, 'p> {
                 (Data::Arranged(arrange_rows(rows, &name("Arrange")), layout), errors)
             }
             Node::Join { left, right, mfp } => self.join(id, *left, *right, mfp),
+            Node::HalfJoin { lookup, mfp } => self.half_join(id, lookup, mfp),
+            Node::Fewest { lookup, option } => self.fewest(id, lookup, *option),
             Node::Reduce { input, .. } => {
                 let reduction = self.reduction(id);
                 let mut errors = self.done[*input].errors.clone();
@@ -337,14 +339,9 @@ impl<'s, 'p> Walk<'s, 'p> {
         right: NodeId,
         mfp: &Mfp,
     ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
-        let (a, b) = (&self.done[left], &self.done[right]);
-        let (Data::Arranged(a_rows, a_layout), Data::Arranged(b_rows, b_layout)) =
-            (&a.data, &b.data)
-        else {
-            unreachable!("a plan joins arrangements only");
-        };
-        let (a_rows, b_rows) = (a_rows.clone(), b_rows.clone());
-        let mut errors: BTreeSet<_> = a.errors.union(&b.errors).copied().collect();
+        let (a_rows, a_layout, mut errors) = self.arrangement(left);
+        let (b_rows, b_layout, b_errors) = self.arrangement(right);
+        errors.extend(b_errors);
         let (shaper, fallible) = self.out(id);
         let logic = join_logic(
             (RowReader::arranged(a_layout), a_layout.types.len()),
@@ -358,6 +355,23 @@ impl<'s, 'p> Walk<'s, 'p> {
         let (rows, errs) = join_rows(a_rows, b_rows, &name, self.plan.as_of, logic, fallible);
         self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for[id]), errors)
+    }
+
+    /// A node that is arranged, how, and where its errors come from.
+    pub(super) fn arrangement(
+        &self,
+        id: NodeId,
+    ) -> (RowArranged<'s>, &'p Arrangement, BTreeSet<ErrorSource>) {
+        let Rendered { data, errors } = &self.done[id];
+        let Data::Arranged(arranged, layout) = data else {
+            unreachable!("a plan joins arrangements only");
+        };
+        (arranged.clone(), layout, errors.clone())
+    }
+
+    /// The rows that a node became, in the shape that it is to have.
+    pub(super) fn rendered(&self, id: NodeId, rows: RowsByKey<'s>) -> Data<'s, 'p> {
+        Data::Rows(rows, self.shaped_for[id])
     }
 
     /// Applies what `logic` makes of a reader to each row of a node; the result is in the shape
@@ -449,7 +463,7 @@ impl<'s, 'p> Walk<'s, 'p> {
     }
 
     /// What a node ends with, and whether that can fail.
-    fn out(&self, id: NodeId) -> (Shaper, bool) {
+    pub(super) fn out(&self, id: NodeId) -> (Shaper, bool) {
         match self.shaped_for[id] {
             Some(consumer) => self.shaper_of(consumer),
             None => (whole_rows(), false),
@@ -467,9 +481,10 @@ impl<'s, 'p> Walk<'s, 'p> {
             (arranged_rows(layout), layout.key.iter().any(Expr::is_fallible))
         };
         match (self.plan.nodes.get(consumer), &self.plan.sink) {
-            (Some(Node::Arrange { layout, .. }), _) | (None, Sink::Arrange(layout)) => {
-                of_layout(layout)
-            }
+            (Some(Node::Arrange { layout, .. }), _)
+            | (Some(Node::HalfJoin { lookup: Lookup { layout, .. }, .. }), _)
+            | (Some(Node::Fewest { lookup: Lookup { layout, .. }, .. }), _)
+            | (None, Sink::Arrange(layout)) => of_layout(layout),
             (Some(Node::TopK { .. }), _) => (self.top_k(consumer).shaper(), false),
             (Some(Node::Window { .. }), _) => (self.windowed(consumer).shaper(), false),
             (Some(Node::Threshold { types, .. }), _) => (by_whole_row(types), false),
@@ -481,9 +496,10 @@ impl<'s, 'p> Walk<'s, 'p> {
     /// The column types of what a consumer with a shape reads.
     fn input_types(&self, consumer: NodeId) -> &'p [ScalarType] {
         match (self.plan.nodes.get(consumer), &self.plan.sink) {
-            (Some(Node::Arrange { layout, .. }), _) | (None, Sink::Arrange(layout)) => {
-                &layout.types
-            }
+            (Some(Node::Arrange { layout, .. }), _)
+            | (Some(Node::HalfJoin { lookup: Lookup { layout, .. }, .. }), _)
+            | (Some(Node::Fewest { lookup: Lookup { layout, .. }, .. }), _)
+            | (None, Sink::Arrange(layout)) => &layout.types,
             (Some(Node::TopK { types, .. }), _)
             | (Some(Node::Window { types, .. }), _)
             | (Some(Node::Threshold { types, .. }), _)
@@ -578,7 +594,9 @@ fn shapes(plan: &Dataflow) -> Vec<Option<NodeId>> {
             Node::Arrange { input, .. }
             | Node::TopK { input, .. }
             | Node::Window { input, .. }
-            | Node::Threshold { input, .. } => want(*input, id, &mut shapes),
+            | Node::Threshold { input, .. }
+            | Node::HalfJoin { lookup: Lookup { input, .. }, .. }
+            | Node::Fewest { lookup: Lookup { input, .. }, .. } => want(*input, id, &mut shapes),
             Node::Reduce { input, types, key, key_types, aggregates } => {
                 if Reduction::new(key, key_types, aggregates, types).has_one_shape() {
                     want(*input, id, &mut shapes);
@@ -623,6 +641,9 @@ fn inputs(node: &Node) -> impl Iterator<Item = NodeId> {
         | Node::Negate { input }
         | Node::Threshold { input, .. } => (Some(*input), None, &[]),
         Node::Join { left, right, .. } => (Some(*left), Some(*right), &[]),
+        Node::HalfJoin { lookup, .. } | Node::Fewest { lookup, .. } => {
+            (Some(lookup.input), Some(lookup.right), &[])
+        }
         Node::Union { inputs } => (None, None, inputs),
     };
     one.into_iter().chain(two).chain(many.iter().copied())

@@ -219,6 +219,8 @@ impl<'i, 'p> Inside<'i, 'p> {
             Node::Constant { .. }
             | Node::Import { .. }
             | Node::Temporal { .. }
+            | Node::HalfJoin { .. }
+            | Node::Fewest { .. }
             | Node::Loop { .. }
             | Node::Leave { .. } => unreachable!("a loop holds none of these"),
         };

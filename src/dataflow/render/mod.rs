@@ -18,6 +18,7 @@ pub mod extreme;
 pub mod flat_map;
 pub mod group;
 pub mod iterate;
+pub mod lookup;
 pub mod mfp;
 pub mod order;
 pub mod partition;

@@ -11,9 +11,10 @@ use crate::expr::mfp::Mfp;
 use crate::expr::scalar::{Expr, Literal};
 use crate::expr::temporal::Temporal;
 use crate::optimizer::physical::keys::{Access, access};
-use crate::optimizer::physical::layout::arrangement;
+use crate::optimizer::physical::layout::keyed_as;
 use crate::optimizer::physical::looped::Around;
-use crate::optimizer::physical::lower::{Available, not_arranged};
+use crate::optimizer::physical::lower::{Available, Want, not_arranged};
+use crate::optimizer::physical::paths::JoinStrategy;
 use crate::plan::physical::{Arrangement, ArrangementId, Import, Node, NodeId};
 use crate::plan::relation::{Id, Relation};
 use crate::plan::visit::grow;
@@ -70,13 +71,17 @@ pub struct Builder<'a> {
     pub(super) locals: HashMap<u64, NodeId>,
     /// What is around the loop that is being built, where one is.
     pub(super) around: Option<Around>,
+    /// How joins are planned.
+    pub(super) strategy: JoinStrategy,
+    /// What all of it is for.
+    pub(super) want: Want,
 }
 
 impl<'a> Builder<'a> {
     /// Nothing yet.
-    pub fn new(available: Available<'a>) -> Builder<'a> {
+    pub fn new(available: Available<'a>, strategy: JoinStrategy, want: Want) -> Builder<'a> {
         let (imports, nodes, locals) = (Vec::new(), Vec::new(), HashMap::new());
-        Builder { available, imports, nodes, locals, around: None }
+        Builder { available, imports, nodes, locals, around: None, strategy, want }
     }
 
     /// Builds the relation, as the last node.
@@ -93,10 +98,9 @@ impl<'a> Builder<'a> {
     pub(super) fn add(&mut self, node: Node) -> NodeId {
         let shared = match &node {
             Node::Constant { .. } => false,
-            Node::Mfp { mfp, .. } | Node::Join { mfp, .. } => {
-                let predicates = mfp.predicates.iter().map(|(_, p)| p);
-                !mfp.expressions.iter().chain(predicates).any(Expr::is_volatile)
-            }
+            Node::Mfp { mfp, .. } | Node::Join { mfp, .. } => !mfp.is_volatile(),
+            // Each path of a join has its own errors, which are counted.
+            Node::HalfJoin { mfp, .. } => !mfp.is_fallible() && !mfp.is_volatile(),
             Node::FlatMap { func, args, .. } => {
                 !func.is_volatile() && !args.iter().any(Expr::is_volatile)
             }
@@ -199,10 +203,7 @@ impl<'a> Builder<'a> {
         mode: KeyMode,
         key_types: Option<Vec<ScalarType>>,
     ) -> NodeId {
-        let mut layout = arrangement(types, key, mode);
-        if let Some(key_types) = key_types {
-            layout.key_types = key_types;
-        }
+        let layout = keyed_as(types, key, mode, key_types);
         self.add(Node::Arrange { input, layout })
     }
 

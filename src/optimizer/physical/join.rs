@@ -1,5 +1,6 @@
-//! A join of any number of inputs as a chain of joins of two.
+//! A join of any number of inputs, and its plan as a chain of joins of two.
 //!
+//! [`super::half_joins`] has the other plans; what they do in each step is the same, and here.
 //! Each step joins what is there, arranged by the step's key, with one more input, and does at
 //! once whatever can be done with its columns: the maps and filters of an input whose existing
 //! arrangement is used as it is, equalities that are no part of a key, and predicates above the
@@ -16,39 +17,47 @@ use crate::expr::scalar::Expr;
 use crate::optimizer::physical::build::{Builder, peel};
 use crate::optimizer::physical::join_order::{Candidate, Order, Part, Problem, Step};
 use crate::optimizer::physical::keys::{Access, access};
+use crate::optimizer::physical::layout::keyed_as;
 use crate::optimizer::rules::join_equalities::equality;
 use crate::optimizer::substitute::{input_starts, is_free, moved, substitute_small};
-use crate::plan::physical::{Node, NodeId};
+use crate::plan::physical::{Arrangement, Node, NodeId};
 use crate::plan::relation::{Equivalence, Id, Relation};
 use crate::repr::key::KeyMode;
 use crate::repr::{ColumnType, ScalarType};
 
 /// One side of a step: an arranged node, and how the join's columns come from its columns.
-struct Side {
-    node: NodeId,
+pub(super) struct Side {
+    pub(super) node: NodeId,
     /// From the node's columns to `columns`.
-    mfp: Mfp,
+    pub(super) mfp: Mfp,
     /// The join's columns that the side has.
-    columns: Vec<usize>,
+    pub(super) columns: Vec<usize>,
 }
 
 /// A join that is being built.
-struct Joining<'a> {
-    candidates: &'a [Candidate],
-    inputs: &'a [Relation],
-    classes: &'a [Equivalence],
-    types: &'a [ColumnType],
-    /// The input that is there before the first step.
-    start: usize,
-    steps: &'a [Step],
+pub(super) struct Joining<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) inputs: &'a [Relation],
+    /// What is above the join and cannot be done before all inputs are there.
+    outer: Mfp,
+}
+
+/// What has been joined so far.
+#[derive(Clone)]
+pub(super) struct Progress {
     /// For each class, which of its expressions are known to be equal.
     equal: Vec<BTreeSet<usize>>,
     /// The join's columns that are there.
     there: BTreeSet<usize>,
     /// Predicates above the join that can be applied as soon as their columns are there.
     early: Vec<Expr>,
-    /// The rest of what is above the join.
-    outer: Mfp,
+}
+
+impl Progress {
+    /// The columns of one more input are there.
+    pub(super) fn take_in(&mut self, candidate: &Candidate) {
+        self.there.extend(candidate.columns.clone());
+    }
 }
 
 impl Builder<'_> {
@@ -70,23 +79,21 @@ impl Builder<'_> {
             .map(|(input, ends)| self.candidate(input, ends[0]..ends[1]))
             .collect();
         let problem = Problem { inputs: &candidates, classes, types: &types };
-        let Order { start, steps } = problem.solve();
         let is_early = |p: &Expr| is_free(p) && p.arity_needed() <= types.len();
         let (early, late) = outer.predicates.into_iter().partition(|(_, p)| is_early(p));
         outer.predicates = late;
-        let mut joining = Joining {
-            candidates: &candidates,
-            inputs,
-            classes,
-            types: &types,
-            start,
-            steps: &steps,
+        let progress = Progress {
             equal: vec![BTreeSet::new(); classes.len()],
-            there: candidates[start].columns.clone().collect(),
+            there: BTreeSet::new(),
             early: early.into_iter().map(|(_, p): (usize, Expr)| p).collect(),
-            outer,
         };
-        joining.build(self, &problem)
+        if let Some(paths) = self.paths(&problem, inputs) {
+            let problem = Problem { inputs: &paths.candidates, ..problem };
+            let joining = Joining { problem: &problem, inputs, outer };
+            return joining.half_joins(self, &paths, &progress);
+        }
+        let joining = Joining { problem: &problem, inputs, outer };
+        joining.linear(self, &problem.solve(), progress)
     }
 
     /// A join of one input.
@@ -153,32 +160,44 @@ fn over_base(mfp: &Mfp) -> Vec<Option<Expr>> {
     mfp.projection.iter().map(|c| usable[*c].then(|| columns[*c].clone())).collect()
 }
 
-fn must_equal(a: &Expr, b: &Expr, null_safe: bool, types: &[ColumnType]) -> Result<Expr> {
+pub(super) fn must_equal(
+    a: &Expr,
+    b: &Expr,
+    null_safe: bool,
+    types: &[ColumnType],
+) -> Result<Expr> {
     equality(a, b, null_safe, types)
         .ok_or_else(|| Error::internal("a type that is joined by has an equality"))
 }
 
 impl Joining<'_> {
-    fn build(&mut self, builder: &mut Builder<'_>, problem: &Problem<'_>) -> Result<NodeId> {
-        let (steps, start) = (self.steps, self.start);
+    fn linear(
+        &self,
+        builder: &mut Builder<'_>,
+        order: &Order,
+        mut progress: Progress,
+    ) -> Result<NodeId> {
+        let Order { start, steps } = order;
+        let candidates = self.problem.inputs;
+        progress.take_in(&candidates[*start]);
         let mut not_null: Vec<Vec<Expr>> =
-            steps.iter().map(|step| nulls_to_drop(problem, step)).collect();
+            steps.iter().map(|step| nulls_to_drop(self.problem, step)).collect();
         let first = &steps[0];
         let mut left = match first.left {
-            Some(at) => self.existing(builder, start, at),
+            Some(at) => self.existing(builder, *start, at),
             None => {
                 let filter = std::mem::take(&mut not_null[0]);
-                self.made(builder, start, first, filter, true)?
+                self.made(builder, *start, (*start, first), filter, true)?
             }
         };
         for (at, step) in steps.iter().enumerate() {
             let right = match step.right {
                 Some(arrangement) => self.existing(builder, step.input, arrangement),
-                None => self.made(builder, step.input, step, Vec::new(), false)?,
+                None => self.made(builder, step.input, (*start, step), Vec::new(), false)?,
             };
-            self.there.extend(self.candidates[step.input].columns.clone());
+            progress.take_in(&candidates[step.input]);
             let (mut mfp, place) = beside(&left, &right);
-            let mut predicates = self.newly_decided(&step.key)?;
+            let mut predicates = self.newly_decided(&mut progress, &step.key)?;
             // What the left side did not filter, because it was there, or for the next step.
             predicates.append(&mut not_null[at]);
             if let Some(next) = not_null.get_mut(at + 1) {
@@ -186,9 +205,10 @@ impl Joining<'_> {
             }
             mfp = mfp.filter(predicates.iter().map(|p| moved(p, |c| place[&c])));
             let Some(next) = steps.get(at + 1) else {
-                return Ok(self.finish(builder, left.node, right.node, mfp, &place));
+                let mfp = self.finish(mfp, &place);
+                return Ok(builder.add(Node::Join { left: left.node, right: right.node, mfp }));
             };
-            let columns: Vec<usize> = self.needed(at + 1).into_iter().collect();
+            let columns = self.needed(&progress, steps[at + 1..].iter().flat_map(|s| &s.key));
             mfp = mfp.project(columns.iter().map(|c| place[c]));
             mfp.prune();
             let node = builder.add(Node::Join { left: left.node, right: right.node, mfp });
@@ -199,52 +219,46 @@ impl Joining<'_> {
         Err(Error::internal("a join has a last step"))
     }
 
-    /// The last step, with everything that stands above the join.
-    fn finish(
-        &self,
-        builder: &mut Builder<'_>,
-        left: NodeId,
-        right: NodeId,
-        mfp: Mfp,
-        place: &BTreeMap<usize, usize>,
-    ) -> NodeId {
+    /// The end of the last step: everything that stands above the join.
+    pub(super) fn finish(&self, mfp: Mfp, place: &BTreeMap<usize, usize>) -> Mfp {
         let kept: Vec<usize> = place.keys().copied().collect();
         let mut outer = self.outer.clone();
         outer.permute(kept.len(), |c| kept.binary_search(&c).expect("what is used travels"));
         let mut mfp = mfp.project(place.values().copied()).then(outer);
         mfp.prune();
-        builder.add(Node::Join { left, right, mfp })
+        mfp
     }
 
     /// An input's arrangement that exists; the input's maps and filters come after the step.
-    fn existing(&self, builder: &mut Builder<'_>, input: usize, at: usize) -> Side {
-        let candidate = &self.candidates[input];
+    pub(super) fn existing(&self, builder: &mut Builder<'_>, input: usize, at: usize) -> Side {
+        let candidate = &self.problem.inputs[input];
         let (id, layout) = &candidate.arrangements[at];
         let (_, mfp) = peel(&self.inputs[input]);
         let node = builder.import(*id, layout);
         Side { node, mfp, columns: candidate.columns.clone().collect() }
     }
 
-    /// An input, arranged for a step.
+    /// An input, arranged for a step of a plan that begins with `start`.
     fn made(
         &self,
         builder: &mut Builder<'_>,
         input: usize,
-        step: &Step,
+        (start, step): (usize, &Step),
         filter: Vec<Expr>,
         is_left: bool,
     ) -> Result<Side> {
-        let columns: Vec<usize> = self.candidates[input].columns.clone().collect();
-        let start = self.candidates[input].columns.start;
-        let filter = filter.iter().map(|p| moved(p, |c| c - start)).collect();
+        let candidates = self.problem.inputs;
+        let columns: Vec<usize> = candidates[input].columns.clone().collect();
+        let first = candidates[input].columns.start;
+        let filter = filter.iter().map(|p| moved(p, |c| c - first)).collect();
         let node = match Vec::is_empty(&filter) {
             true => builder.collection(&self.inputs[input])?,
             false => builder.collection(&self.inputs[input].clone().filter(filter))?,
         };
         // The other side may be there, and then says how keys are encoded.
         let other = match is_left {
-            true => step.right.map(|at| &self.candidates[step.input].arrangements[at].1),
-            false => step.left.map(|at| &self.candidates[self.start].arrangements[at].1),
+            true => step.right.map(|at| &candidates[step.input].arrangements[at].1),
+            false => step.left.map(|at| &candidates[start].arrangements[at].1),
         };
         let key = step.key.iter().map(|p| if is_left { &p.left } else { &p.right });
         let key_types = other.map(|layout| layout.key_types.clone());
@@ -252,7 +266,8 @@ impl Joining<'_> {
         Ok(Side { node, mfp: Mfp::identity(columns.len()), columns })
     }
 
-    fn arrange<'e>(
+    /// Arranges rows that have these of the join's columns by a key for a step.
+    pub(super) fn arrange<'e>(
         &self,
         builder: &mut Builder<'_>,
         input: NodeId,
@@ -261,56 +276,71 @@ impl Joining<'_> {
         step: &Step,
         key_types: Option<Vec<ScalarType>>,
     ) -> NodeId {
-        let types: Vec<ScalarType> = columns.iter().map(|c| self.types[*c].scalar).collect();
+        let layout = self.keyed(columns, key, step, key_types);
+        builder.add(Node::Arrange { input, layout })
+    }
+
+    /// How rows that have these of the join's columns are keyed for a step.
+    pub(super) fn keyed<'e>(
+        &self,
+        columns: &[usize],
+        key: impl Iterator<Item = &'e Expr>,
+        step: &Step,
+        key_types: Option<Vec<ScalarType>>,
+    ) -> Arrangement {
+        let types: Vec<ScalarType> =
+            columns.iter().map(|c| self.problem.types[*c].scalar).collect();
         let place = |c: usize| columns.partition_point(|other| *other < c);
         let key = key.map(|e| moved(e, place)).collect();
-        let other = step.right.map(|at| &self.candidates[step.input].arrangements[at].1);
+        let other = step.right.map(|at| &self.problem.inputs[step.input].arrangements[at].1);
         let key_types = key_types.or(other.map(|layout| layout.key_types.clone()));
-        builder.arrange(input, &types, key, step.mode, key_types)
+        keyed_as(&types, key, step.mode, key_types)
     }
 
     /// Predicates that can be applied now: equalities that no key says, and early ones.
-    fn newly_decided(&mut self, key: &[Part]) -> Result<Vec<Expr>> {
+    pub(super) fn newly_decided(&self, progress: &mut Progress, key: &[Part]) -> Result<Vec<Expr>> {
         let mut predicates = Vec::new();
-        for (at, class) in self.classes.iter().enumerate() {
-            let equal = &mut self.equal[at];
+        let there = &progress.there;
+        for (at, class) in self.problem.classes.iter().enumerate() {
+            let equal = &mut progress.equal[at];
             for part in key.iter().filter(|part| part.class == at) {
                 let of_key = |e: &Expr| *e == part.left || *e == part.right;
                 equal.extend((0..class.exprs.len()).filter(|i| of_key(&class.exprs[*i])));
             }
-            let is_there = |e: &Expr| e.columns().iter().all(|c| self.there.contains(c));
-            let there: Vec<usize> =
+            let is_there = |e: &Expr| e.columns().iter().all(|c| there.contains(c));
+            let found: Vec<usize> =
                 (0..class.exprs.len()).filter(|i| is_there(&class.exprs[*i])).collect();
-            if there.len() < 2 {
+            if found.len() < 2 {
                 continue;
             }
-            let anchor = equal.first().copied().unwrap_or(there[0]);
+            let anchor = equal.first().copied().unwrap_or(found[0]);
             equal.insert(anchor);
-            for other in there {
+            for other in found {
                 if equal.insert(other) {
                     let (a, b) = (&class.exprs[anchor], &class.exprs[other]);
-                    predicates.push(must_equal(a, b, class.null_safe, self.types)?);
+                    predicates.push(must_equal(a, b, class.null_safe, self.problem.types)?);
                 }
             }
         }
-        let there = &self.there;
-        let (now, later) = std::mem::take(&mut self.early)
+        let (now, later) = std::mem::take(&mut progress.early)
             .into_iter()
             .partition(|p| p.columns().iter().all(|c| there.contains(c)));
-        self.early = later;
+        progress.early = later;
         predicates.extend::<Vec<Expr>>(now);
         Ok(predicates)
     }
 
-    /// The columns that are there and that steps from `at` on use.
-    fn needed(&self, at: usize) -> BTreeSet<usize> {
+    /// The columns that are there and that is still used: above the join, or by later keys.
+    pub(super) fn needed<'e>(
+        &self,
+        progress: &Progress,
+        keys: impl Iterator<Item = &'e Part>,
+    ) -> Vec<usize> {
         let mut needed: BTreeSet<usize> = self.outer.input_columns().into_iter().collect();
-        needed.extend(self.early.iter().flat_map(Expr::columns));
-        for step in &self.steps[at..] {
-            needed.extend(step.key.iter().flat_map(|p| p.left.columns()));
-        }
-        for (class, equal) in self.classes.iter().zip(&self.equal) {
-            let is_there = |e: &Expr| e.columns().iter().all(|c| self.there.contains(c));
+        needed.extend(progress.early.iter().flat_map(Expr::columns));
+        needed.extend(keys.flat_map(|part| part.left.columns()));
+        for (class, equal) in self.problem.classes.iter().zip(&progress.equal) {
+            let is_there = |e: &Expr| e.columns().iter().all(|c| progress.there.contains(c));
             if class.exprs.iter().all(is_there) {
                 continue;
             }
@@ -321,13 +351,13 @@ impl Joining<'_> {
             let open = class.exprs.iter().filter(|e| !is_there(e));
             needed.extend(open.chain(anchor).flat_map(Expr::columns));
         }
-        needed.retain(|c| self.there.contains(c));
-        needed
+        needed.retain(|c| progress.there.contains(c));
+        needed.into_iter().collect()
     }
 }
 
 /// Tests that the left parts of a null-safe key are not NULL, where NULLs would match wrongly.
-fn nulls_to_drop(problem: &Problem<'_>, step: &Step) -> Vec<Expr> {
+pub(super) fn nulls_to_drop(problem: &Problem<'_>, step: &Step) -> Vec<Expr> {
     if step.mode == KeyMode::Strict {
         return Vec::new();
     }
@@ -339,7 +369,7 @@ fn nulls_to_drop(problem: &Problem<'_>, step: &Step) -> Vec<Expr> {
 }
 
 /// Both sides' maps and filters over the columns of both nodes, and where the join's columns are.
-fn beside(left: &Side, right: &Side) -> (Mfp, BTreeMap<usize, usize>) {
+pub(super) fn beside(left: &Side, right: &Side) -> (Mfp, BTreeMap<usize, usize>) {
     let width = left.mfp.input_arity;
     let mut mfp = Mfp::identity(width + right.mfp.input_arity);
     let mut place = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! In which order the inputs of a join are joined, and by which arrangements.
 //!
-//! A plan is linear: it begins with one input and joins one more in each step. Each input is tried
+//! A linear plan begins with one input and joins one more in each step. Each input is tried
 //! as the beginning, and the rest follows by need: first an input that has an arrangement by the
 //! step's equalities, last one that has none to do with what is there (all pairs). Of the plans
 //! found the one is taken that has the fewest products, begins with the fewest rows, and needs
@@ -16,6 +16,7 @@ use crate::repr::key::KeyMode;
 use crate::repr::{ColumnType, ScalarType};
 
 /// What planning knows of an input.
+#[derive(Clone)]
 pub struct Candidate {
     /// Its columns, numbered through the join.
     pub columns: std::ops::Range<usize>,
@@ -104,13 +105,9 @@ impl Problem<'_> {
     }
 
     /// Less is better.
-    fn preference(&self, step: &Step) -> (bool, bool, bool, u8, usize) {
+    pub fn preference(&self, step: &Step) -> (bool, bool, bool, u8, usize) {
         let input = &self.inputs[step.input];
-        let by = |key: &Vec<usize>| {
-            let is_part = |c: &usize| step.key.iter().any(|p| p.right == Expr::Column(*c));
-            key.iter().all(is_part)
-        };
-        let is_unique = input.keys.iter().any(by);
+        let is_unique = self.is_unique(step.input, &step.key);
         (step.key.is_empty(), step.right.is_none(), !is_unique, input.breadth, step.input)
     }
 
@@ -121,10 +118,7 @@ impl Problem<'_> {
             1 => there.first().copied().filter(|start| self.inputs[*start].breadth > 0),
             _ => None,
         };
-        let right = (0..self.inputs[input].arrangements.len())
-            .filter_map(|at| Some((at, self.serves(input, at, &parts, true)?)))
-            .max_by_key(|(at, key)| (key.len(), std::cmp::Reverse(*at)));
-        if let Some((at, key)) = right {
+        if let Some((at, key)) = self.serving(input, &parts) {
             let layout = &self.inputs[input].arrangements[at].1;
             let left = start.and_then(|start| self.matching(start, &key, layout));
             let mode = layout.mode;
@@ -139,13 +133,51 @@ impl Problem<'_> {
                 return Step { input, key, mode, right: None, left: Some(at) };
             }
         }
+        self.arranged_anew(input, parts)
+    }
+
+    /// A step that looks rows up in an arrangement of the input; nothing else is arranged.
+    ///
+    /// With `whole`, by all that must be equal, unless a part of it is unique.
+    pub fn lookup(&self, there: &BTreeSet<usize>, input: usize, whole: bool) -> Step {
+        let mut parts = self.parts(there, input);
+        // In one order whatever the lookup comes from, so that one arrangement serves all.
+        parts.sort_by_key(|part| part.right.columns());
+        match self.serving(input, &parts) {
+            Some((at, key))
+                if !whole || key.len() == parts.len() || self.is_unique(input, &key) =>
+            {
+                let mode = self.inputs[input].arrangements[at].1.mode;
+                Step { input, key, mode, right: Some(at), left: None }
+            }
+            _ => self.arranged_anew(input, parts),
+        }
+    }
+
+    /// The arrangement of the input that serves with the longest key.
+    fn serving(&self, input: usize, parts: &[Part]) -> Option<(usize, Vec<Part>)> {
+        (0..self.inputs[input].arrangements.len())
+            .filter_map(|at| Some((at, self.serves(input, at, parts, true)?)))
+            .max_by_key(|(at, key)| (key.len(), std::cmp::Reverse(*at)))
+    }
+
+    fn arranged_anew(&self, input: usize, parts: Vec<Part>) -> Step {
         let null_safe = parts.iter().any(|p| self.compares_nulls(p));
         let mode = if null_safe { KeyMode::NullSafe } else { KeyMode::Strict };
         Step { input, key: parts, mode, right: None, left: None }
     }
 
+    /// Whether at most one row of an input has the same key.
+    pub fn is_unique(&self, input: usize, key: &[Part]) -> bool {
+        let by = |unique: &Vec<usize>| {
+            let is_part = |c: &usize| key.iter().any(|p| p.right == Expr::Column(*c));
+            unique.iter().all(is_part)
+        };
+        self.inputs[input].keys.iter().any(by)
+    }
+
     /// The classes that have an expression on either side.
-    fn parts(&self, there: &BTreeSet<usize>, input: usize) -> Vec<Part> {
+    pub fn parts(&self, there: &BTreeSet<usize>, input: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         for (class, equivalence) in self.classes.iter().enumerate() {
             let side = |ok: &dyn Fn(usize) -> bool| {

@@ -23,6 +23,20 @@ pub fn arrangement(types: &[ScalarType], key: Vec<Expr>, mode: KeyMode) -> Arran
     Arrangement { types: types.to_vec(), key, key_types, mode, value, columns }
 }
 
+/// As [`arrangement`], with keys encoded as those of another one where `key_types` are its types.
+pub fn keyed_as(
+    types: &[ScalarType],
+    key: Vec<Expr>,
+    mode: KeyMode,
+    key_types: Option<Vec<ScalarType>>,
+) -> Arrangement {
+    let mut layout = arrangement(types, key, mode);
+    if let Some(key_types) = key_types {
+        layout.key_types = key_types;
+    }
+    layout
+}
+
 /// A table's own layout: by its primary key, which has no NULL, or by the whole row.
 pub fn table_layout(types: &[ColumnType], primary_key: Option<&[usize]>) -> Arrangement {
     let types = &scalars(types);

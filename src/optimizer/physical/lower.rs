@@ -5,10 +5,10 @@ use crate::expr::mfp::Mfp;
 use crate::expr::temporal;
 use crate::optimizer::physical::build::{Builder, peel};
 use crate::optimizer::physical::keys::{Access, access};
+use crate::optimizer::pipeline::OptimizerConfig;
 use crate::plan::physical::{Arrangement, ArrangementId, Bounds, Dataflow, Sink};
 use crate::plan::relation::{Id, Relation};
 use crate::repr::GlobalId;
-use crate::repr::settings::FormatSettings;
 
 /// What a relation is lowered for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub type Available<'a> = &'a dyn Fn(GlobalId) -> Vec<(ArrangementId, Arrangement
 pub fn lower(
     relation: &Relation,
     available: Available<'_>,
-    settings: &FormatSettings,
+    config: &OptimizerConfig,
     want: Want,
 ) -> Result<Lowered> {
     if want == Want::Peek
@@ -55,7 +55,7 @@ pub fn lower(
         return peek(*id, mfp, available);
     }
     check_clock(relation)?;
-    let mut builder = Builder::new(available);
+    let mut builder = Builder::new(available, config.joins, want);
     builder.root(relation)?;
     Ok(Lowered::Dataflow(Dataflow {
         id: GlobalId::FIRST_TRANSIENT,
@@ -63,7 +63,7 @@ pub fn lower(
         nodes: builder.nodes,
         sink: Sink::Peek { buffer_limit: u64::MAX / 2 },
         as_of: 0,
-        settings: settings.clone(),
+        settings: config.settings.clone(),
     }))
 }
 

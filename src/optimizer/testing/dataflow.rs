@@ -8,7 +8,7 @@ use super::evaluate::{
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
 use crate::optimizer::physical::Lowered;
-use crate::plan::physical::{Arrangement, Bounds, Dataflow, Node, Source};
+use crate::plan::physical::{Arrangement, Bounds, Dataflow, Lookup, Node, Source};
 use crate::repr::key::{KeyMode, decode_key, encode_key};
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, GlobalId, Row, ScalarType};
@@ -152,6 +152,21 @@ fn run_nodes(
             Node::Join { left, right, mfp: steps } => {
                 Done::Rows(join(done[*left].arranged(), done[*right].arranged(), steps))
             }
+            Node::HalfJoin { lookup, mfp: steps } => {
+                let mut left = arrange(&lookup.layout, &done[lookup.input].rows());
+                if lookup.before {
+                    // All rows come at the same time.
+                    left.rows.clear();
+                }
+                let right = done[lookup.right].arranged();
+                Done::Rows(join((&lookup.layout, &left), right, steps))
+            }
+            Node::Fewest { lookup, option } => Done::Rows(fewest(
+                lookup,
+                *option,
+                &done[lookup.input].rows(),
+                done[lookup.right].arranged().1,
+            )),
             Node::Reduce { input, types, key, aggregates, .. } => {
                 Done::Rows(reduce(types, done[*input].rows(), key, aggregates))
             }
@@ -177,6 +192,26 @@ fn run_nodes(
         done.push(next);
     }
     done
+}
+
+/// Where an option has fewer rows than those before it.
+fn fewest(lookup: &Lookup, option: i32, input: &Bag, right: &Arranged) -> Bag {
+    let mut out = Bag { errors: input.errors.clone(), ..Bag::default() };
+    out.errors.extend(right.errors.iter().cloned());
+    for ((key, value), diff) in arrange(&lookup.layout, input).rows {
+        let mut datums = Vec::new();
+        read(&lookup.layout, &key, &value, &mut datums);
+        let count = right.rows.keys().filter(|(other, _)| *other == key).count() as i64;
+        let width = datums.len() - if option == 0 { 0 } else { Node::FEWEST_TYPES.len() };
+        if !matches!(datums.get(width), Some(Datum::Int8(other)) if *other <= count) {
+            datums.truncate(width);
+            datums.extend([Datum::Int8(count), Datum::Int4(option)]);
+        }
+        if count > 0 && !lookup.before {
+            out.add(pack(&datums), diff);
+        }
+    }
+    out
 }
 
 /// What a variable of a loop becomes: round after round from scratch.

@@ -7,7 +7,6 @@ use crate::optimizer::physical::{Lowered, Want, lower};
 use crate::optimizer::pipeline::{OptimizerConfig, optimize};
 use crate::plan::explain;
 use crate::plan::relation::{Equivalence, Relation};
-use crate::repr::settings::FormatSettings;
 use crate::repr::{Datum, GlobalId, ScalarType};
 
 fn names(id: GlobalId) -> String {
@@ -20,7 +19,7 @@ fn names(id: GlobalId) -> String {
 
 fn plan(relation: Relation, want: Want) -> String {
     let relation = optimize(relation, &OptimizerConfig::default());
-    match lower(&relation, &arrangements, &FormatSettings::default(), want).unwrap() {
+    match lower(&relation, &arrangements, &OptimizerConfig::default(), want).unwrap() {
         Lowered::Peek { target, layout, bounds, mfp } => {
             explain::peek(target, &layout, &bounds, &mfp, &names).text()
         }

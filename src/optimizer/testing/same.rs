@@ -6,13 +6,12 @@ use super::dataflow::answer;
 use super::evaluate::{Bag, World};
 use super::random::Random;
 use super::shapes::{T, U, col, names, plus, table_type};
-use crate::optimizer::physical::{Want, index_layout, lower, table_layout};
+use crate::optimizer::physical::{JoinStrategy, Want, index_layout, lower, table_layout};
 use crate::optimizer::pipeline::{OptimizerConfig, optimize, optimize_traced};
 use crate::plan::explain;
 use crate::plan::physical::{Arrangement, ArrangementId};
 use crate::plan::relation::Relation;
 use crate::repr::GlobalId;
-use crate::repr::settings::FormatSettings;
 
 /// The tables' own arrangements and some indexes.
 pub fn arrangements(id: GlobalId) -> Vec<(ArrangementId, Arrangement)> {
@@ -35,6 +34,17 @@ pub fn arrangements(id: GlobalId) -> Vec<(ArrangementId, Arrangement)> {
     });
     named.collect()
 }
+
+/// What each relation is lowered for, and how its joins are planned.
+const LOWERED: [(Want, JoinStrategy); 7] = [
+    (Want::Peek, JoinStrategy::Auto),
+    (Want::Peek, JoinStrategy::Delta),
+    (Want::Peek, JoinStrategy::WorstCaseOptimal),
+    (Want::Maintain, JoinStrategy::Auto),
+    (Want::Maintain, JoinStrategy::Linear),
+    (Want::Maintain, JoinStrategy::Delta),
+    (Want::Maintain, JoinStrategy::WorstCaseOptimal),
+];
 
 fn agree(raw: &Bag, other: &Bag, what: &str, plans: impl Fn() -> String) {
     let fits = match raw.errors.is_empty() {
@@ -62,9 +72,10 @@ fn check(relation: &Relation, tables: &std::collections::BTreeMap<GlobalId, Bag>
     };
     agree(&raw, &world.evaluate(&optimized), "optimized", plans);
     for (plan, what) in [(&optimized, "optimized and lowered"), (relation, "lowered")] {
-        for want in [Want::Peek, Want::Maintain] {
-            let lowered = lower(plan, &arrangements, &FormatSettings::default(), want).unwrap();
-            let plans = || format!("{}\n{lowered:#?}", plans());
+        for (want, joins) in LOWERED {
+            let config = OptimizerConfig { joins, ..OptimizerConfig::default() };
+            let lowered = lower(plan, &arrangements, &config, want).unwrap();
+            let plans = || format!("{joins:?}\n{}\n{lowered:#?}", plans());
             agree(&raw, &answer(&lowered, tables), what, plans);
         }
     }

@@ -231,6 +231,18 @@ impl Variables {
         Some(self.int("recursion_limit")).filter(|limit| *limit > 0)
     }
 
+    /// How joins are planned, as the setting spells it.
+    pub fn join_strategy(&self) -> String {
+        self.text("weir.join_strategy")
+    }
+
+    /// The optimizer's rules that do not run.
+    pub fn disabled_rules(&self) -> BTreeSet<String> {
+        let rules = self.text("weir.disabled_rules");
+        let names = rules.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    }
+
     /// After how many milliseconds a statement is given up; none: never.
     pub fn statement_timeout_ms(&self) -> Option<u64> {
         Some(self.int("statement_timeout")).filter(|limit| *limit > 0)

@@ -3,5 +3,6 @@
 mod cases;
 mod harness;
 mod oracle;
+mod paths;
 mod random;
 mod recursion;

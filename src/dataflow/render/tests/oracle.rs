@@ -19,7 +19,7 @@ use crate::expr::scalar::Expr;
 use crate::expr::window::call::WindowCall;
 use crate::expr::window::partition::OrderColumn;
 use crate::expr::window::testing::append;
-use crate::plan::physical::{Arrangement, Dataflow, Node};
+use crate::plan::physical::{Arrangement, Dataflow, Lookup, Node};
 use crate::plan::relation::ColumnOrder;
 use crate::repr::datetime::{interval_add, interval_divide};
 use crate::repr::key::{KeyMode, encode_key};
@@ -195,13 +195,21 @@ fn evaluate_node(plan: &Dataflow, node: &Node, imports: &[Content], done: &[Cont
         Node::Leave { of, variable } => run_loop(plan, *of, *variable, done),
         Node::Entered { .. } | Node::Variable { .. } => panic!("inside loops alone"),
         Node::Arrange { input, layout } => arrange(&done[*input], layout, &plan.settings),
+        Node::HalfJoin { lookup, mfp } => {
+            let mut left = arrange(&done[lookup.input], &lookup.layout, &plan.settings);
+            if lookup.before {
+                // All rows come at the same time.
+                left.rows.clear();
+            }
+            let right = (&done[lookup.right], layout_of(plan, lookup.right));
+            join(plan, (&left, &lookup.layout), right, mfp)
+        }
+        Node::Fewest { lookup, option } => {
+            let right = (&done[lookup.right], layout_of(plan, lookup.right));
+            fewest(plan, &done[lookup.input], lookup, right, *option)
+        }
         Node::Join { left, right, mfp } => {
-            let layout = |node: usize| match &plan.nodes[node] {
-                Node::Import { import } => &plan.imports[*import].layout,
-                Node::Arrange { layout, .. } => layout,
-                _ => panic!("only arrangements are joined"),
-            };
-            let (a, b) = (layout(*left), layout(*right));
+            let (a, b) = (layout_of(plan, *left), layout_of(plan, *right));
             join(plan, (&done[*left], a), (&done[*right], b), mfp)
         }
         Node::Reduce { input, types, key, key_types, aggregates } => {
@@ -341,6 +349,54 @@ fn join(
         Ok(())
     });
     out.errors.extend(errors);
+    out
+}
+
+fn layout_of(plan: &Dataflow, node: usize) -> &Arrangement {
+    match &plan.nodes[node] {
+        Node::Import { import } => &plan.imports[*import].layout,
+        Node::Arrange { layout, .. } => layout,
+        _ => panic!("only arrangements are joined"),
+    }
+}
+
+/// Where an option has fewer rows than those before it.
+fn fewest(
+    plan: &Dataflow,
+    input: &Content,
+    lookup: &Lookup,
+    (right, layout): (&Content, &Arrangement),
+    option: i32,
+) -> Content {
+    let mut out = input.with_errors_of();
+    out.errors.extend(right.errors.iter().cloned());
+    if lookup.before {
+        return out;
+    }
+    let settings = &plan.settings;
+    let own = &lookup.layout;
+    let arranged = arrange(input, own, settings);
+    arranged.for_each(&own.types, &mut BTreeSet::new(), |datums, arena, _, n| {
+        let cx = EvalContext { arena, settings };
+        let key = key_of(&own.key_types, &evaluate_exprs(&own.key, datums, &cx)?);
+        let mut count = 0;
+        right.for_each(&layout.types, &mut BTreeSet::new(), |other, arena, _, _| {
+            let cx = EvalContext { arena, settings };
+            let other = evaluate_exprs(&layout.key, other, &cx)?;
+            count += i64::from(key_of(&layout.key_types, &other) == key);
+            Ok(())
+        });
+        let width = datums.len() - if option == 0 { 0 } else { Node::FEWEST_TYPES.len() };
+        let mut datums = datums.to_vec();
+        if !matches!(datums.get(width), Some(Datum::Int8(other)) if *other <= count) {
+            datums.truncate(width);
+            datums.extend([Datum::Int8(count), Datum::Int4(option)]);
+        }
+        if count > 0 {
+            out.add(pack(&datums), n);
+        }
+        Ok(())
+    });
     out
 }
 
