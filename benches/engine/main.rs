@@ -25,6 +25,7 @@ mod orders;
 mod plans;
 mod report;
 mod rounds;
+mod triangles;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,14 +3,14 @@
 use smallvec::SmallVec;
 use weir::expr::aggregate::{AggFunc, Aggregate};
 use weir::expr::scalar::Expr;
-use weir::optimizer::physical::{Lowered, Want, lower, table_layout, view_layout};
+use weir::optimizer::physical::{JoinStrategy, Lowered, Want, lower, table_layout, view_layout};
 use weir::optimizer::{OptimizerConfig, optimize};
 use weir::plan::physical::{Arrangement, ArrangementId, Dataflow, Sink};
 use weir::plan::relation::{Equivalence, Relation, RelationType};
 use weir::repr::key::encode_key;
 use weir::repr::numeric::NumericRef;
 use weir::repr::value::{decode_values, encode_values};
-use weir::repr::{ColumnType, Datum, FormatSettings, GlobalId, Row, ScalarType};
+use weir::repr::{ColumnType, Datum, GlobalId, Row, ScalarType};
 
 /// A table or a view.
 #[derive(Clone, Debug)]
@@ -37,6 +37,13 @@ impl Object {
         Object { id: GlobalId(id), ty, layout }
     }
 
+    /// A table of two numbers without a key.
+    pub fn edges(id: u64) -> Object {
+        let columns = vec![ColumnType::not_null(ScalarType::Int4); 2];
+        let layout = table_layout(&columns, None);
+        Object { id: GlobalId(id), ty: RelationType::new(columns), layout }
+    }
+
     /// The name of this relation in a plan.
     pub fn get(&self) -> Relation {
         Relation::global(self.id, self.ty.clone())
@@ -49,7 +56,12 @@ impl Object {
             _ => Datum::Int8(values[*c]),
         };
         scratch.clear();
-        encode_key(self.layout.mode, &self.layout.key_types, &[datum(&0)], scratch);
+        let key = self.layout.key.iter().map(|part| match part {
+            Expr::Column(column) => datum(column),
+            other => panic!("{other:?} is no column"),
+        });
+        let key: SmallVec<[Datum<'_>; 4]> = key.collect();
+        encode_key(self.layout.mode, &self.layout.key_types, &key, scratch);
         let key = Row::new(scratch);
         scratch.clear();
         let datums: SmallVec<[Datum<'_>; 4]> = self.layout.value.iter().map(datum).collect();
@@ -97,6 +109,23 @@ pub fn join_and_sum(id: u64, facts: &Object, dimension: &Object) -> (Object, Dat
     (view, plan)
 }
 
+/// `SELECT x.#0, y.#0, z.#0 FROM edges x, edges y, edges z` where each begins where the one before
+/// ends, kept as a view.
+pub fn triangles(id: u64, edges: &Object, joins: JoinStrategy) -> (Object, Dataflow) {
+    let corner =
+        |end: usize, begin: usize| Equivalence::new(vec![Expr::Column(end), Expr::Column(begin)]);
+    let classes = vec![corner(1, 2), corner(3, 4), corner(5, 0)];
+    let joined = Relation::join(vec![edges.get(); 3], classes).project(vec![0, 2, 4]);
+    let columns = vec![ColumnType::not_null(ScalarType::Int4); 3];
+    let layout = view_layout(&columns, &[]);
+    let view = Object { id: GlobalId(id), ty: RelationType::new(columns), layout };
+    let config = OptimizerConfig { joins, ..OptimizerConfig::default() };
+    let mut plan = planned(&joined, &[edges], Want::Maintain, &config);
+    plan.id = view.id;
+    plan.sink = Sink::Arrange(view.layout.clone());
+    (view, plan)
+}
+
 /// `SUBSCRIBE` to a relation.
 pub fn subscription(id: u64, to: &Object) -> Dataflow {
     let mut plan = plan(&to.get(), &[to], Want::Subscribe);
@@ -106,12 +135,21 @@ pub fn subscription(id: u64, to: &Object) -> Dataflow {
 }
 
 fn plan(relation: &Relation, objects: &[&Object], want: Want) -> Dataflow {
+    planned(relation, objects, want, &OptimizerConfig::default())
+}
+
+fn planned(
+    relation: &Relation,
+    objects: &[&Object],
+    want: Want,
+    config: &OptimizerConfig,
+) -> Dataflow {
     let available = |id: GlobalId| {
         let found = objects.iter().find(|object| object.id == id);
         found.map(|object| (own(id), object.layout.clone())).into_iter().collect()
     };
-    let relation = optimize(relation.clone(), &OptimizerConfig::default());
-    match lower(&relation, &available, &FormatSettings::default(), want) {
+    let relation = optimize(relation.clone(), config);
+    match lower(&relation, &available, config, want) {
         Ok(Lowered::Dataflow(plan)) => plan,
         other => panic!("no dataflow: {other:?}"),
     }

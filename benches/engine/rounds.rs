@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::calibration::Calibration;
 use crate::report::{Figures, Summary};
-use crate::{commits, orders};
+use crate::{commits, orders, triangles};
 
 /// Something that a process of its own measures.
 pub struct Measurement {
@@ -21,6 +21,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "bigints", run: orders::bigints },
     Measurement { name: "memory", run: orders::table_memory },
     Measurement { name: "commits", run: commits::by_views },
+    Measurement { name: "triangles", run: triangles::measure },
 ];
 
 impl Measurement {
@@ -59,6 +60,8 @@ pub const TARGETS: &[Target] = &[
     },
     Target { figure: "memory int_loaded_bytes_per_row", reference: None, at_most: 30.0 },
     Target { figure: "commits idle_views_cpu_us", reference: None, at_most: 100.0 },
+    Target { figure: "triangles wco_load_s", reference: None, at_most: 1.0 },
+    Target { figure: "triangles wco_change_p50_us", reference: None, at_most: 620.0 },
 ];
 
 /// The rounds of a run.

@@ -5,7 +5,6 @@
 //!
 //! Rows enter through an [`input`] for each table, are indexed in [`arrangement`]s, are brought
 //! into other dataflows by an [`import`], read by a [`scan`], a [`join`] or a [`half_join`], and
-//! into other dataflows by an [`import`], read by a [`scan`], a [`join`] or a [`half_join`], and
 //! leave by a [`peek`] or a [`subscribe`] sink; [`observe`] tells what all that costs. A worker
 //! never fails: a fault of a row is a row of the error side.
 //!

@@ -95,10 +95,10 @@ impl Session {
                 "Leave nextval and setval out of it.",
             ));
         }
-        let (engine, settings) = (self.engine.clone(), self.variables.format().clone());
+        let (engine, config) = (self.engine.clone(), self.optimizer());
         let transaction = self.transaction()?;
         overlay::apply(&mut relation, transaction, &engine)?;
-        let lowered = plan(&engine, &transaction.base, relation, &settings, Want::Peek)?;
+        let lowered = plan(&engine, &transaction.base, relation, &config, Want::Peek)?;
         let (planning, run) = (began.elapsed(), Instant::now());
         let order = &select.finishing.order_by;
         let hint = limit.map(|l| l.saturating_add(offset)).filter(|_| order.is_empty());
