@@ -23,6 +23,8 @@ mod answer;
 mod array;
 #[path = "oracle/coverage.rs"]
 mod coverage;
+#[path = "oracle/documents.rs"]
+mod documents;
 #[path = "oracle/expression.rs"]
 mod expression;
 #[path = "oracle/metamorphic.rs"]
@@ -38,6 +40,8 @@ mod subquery;
 mod support;
 #[path = "oracle/tables.rs"]
 mod tables;
+#[path = "oracle/times.rs"]
+mod times;
 #[path = "oracle/values.rs"]
 mod values;
 #[path = "oracle/window.rs"]

@@ -32,6 +32,9 @@ impl Scope {
             Type::Ints => self.array(rng, depth - 1),
             Type::Bits => self.bits(rng, depth - 1),
             Type::Net => self.address(rng, depth - 1),
+            Type::Span => self.span(rng, depth - 1),
+            Type::Moment => self.moment(rng, depth - 1),
+            Type::Doc => self.document(rng, depth - 1),
         }
     }
 
@@ -64,6 +67,9 @@ impl Scope {
         }
         if ty == Type::Int && rng.random_bool(0.1) {
             return self.of_values(rng, depth);
+        }
+        if ty == Type::Int && rng.random_bool(0.1) {
+            return self.of_times(rng, depth);
         }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, text) = (next(ty), next(ty), next(Type::Text));
@@ -112,6 +118,9 @@ impl Scope {
     }
 
     fn text(&self, rng: &mut StdRng, depth: usize) -> String {
+        if rng.random_bool(0.15) {
+            return self.of_document(rng, depth);
+        }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, n) = (next(Type::Text), next(Type::Text), next(Type::Int));
         let other = next(Type::Date);
@@ -132,6 +141,9 @@ impl Scope {
     fn boolean(&self, rng: &mut StdRng, depth: usize) -> String {
         if rng.random_bool(0.1) {
             return self.about_array(rng, depth);
+        }
+        if rng.random_bool(0.1) {
+            return self.about_document(rng, depth);
         }
         if rng.random_bool(0.08) {
             return self.about_values(rng, depth);

@@ -24,10 +24,16 @@ pub enum Type {
     Bits,
     /// An inet.
     Net,
+    /// An interval.
+    Span,
+    /// A timestamptz.
+    Moment,
+    /// A jsonb.
+    Doc,
 }
 
 impl Type {
-    pub const ALL: [Type; 11] = [
+    pub const ALL: [Type; 14] = [
         Type::Int,
         Type::Big,
         Type::Numeric,
@@ -39,6 +45,9 @@ impl Type {
         Type::Ints,
         Type::Bits,
         Type::Net,
+        Type::Span,
+        Type::Moment,
+        Type::Doc,
     ];
 
     /// As SQL spells it.
@@ -55,12 +64,15 @@ impl Type {
             Type::Ints => "int4[]",
             Type::Bits => "varbit",
             Type::Net => "inet",
+            Type::Span => "interval",
+            Type::Moment => "timestamptz",
+            Type::Doc => "jsonb",
         }
     }
 
     /// Whether there are `min` and `max` of it.
     pub fn has_extremes(self) -> bool {
-        !matches!(self, Type::Bool | Type::Bits)
+        !matches!(self, Type::Bool | Type::Bits | Type::Doc)
     }
 }
 

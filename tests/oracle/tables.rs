@@ -4,7 +4,9 @@ use rand::Rng;
 use rand::rngs::StdRng;
 
 use crate::array;
+use crate::documents;
 use crate::query::Type;
+use crate::times;
 use crate::values;
 
 /// A table: its name, and its columns by name, type as SQL spells it, and kind.
@@ -28,6 +30,8 @@ pub const TABLES: &[Table] = &[
             ("e", "float8", Type::Float),
             ("f", "bool", Type::Bool),
             ("g", "date", Type::Date),
+            ("j", "jsonb", Type::Doc),
+            ("m", "timestamptz", Type::Moment),
         ],
         rows: 40,
     },
@@ -41,6 +45,7 @@ pub const TABLES: &[Table] = &[
             ("i", "int4[]", Type::Ints),
             ("b", "varbit", Type::Bits),
             ("n", "inet", Type::Net),
+            ("s", "interval", Type::Span),
         ],
         rows: 30,
     },
@@ -52,6 +57,9 @@ pub const TABLES: &[Table] = &[
             ("f", "bool NOT NULL", Type::Bool),
             ("e", "float8", Type::Float),
             ("n", "inet", Type::Net),
+            ("s", "interval", Type::Span),
+            ("m", "timestamptz", Type::Moment),
+            ("j", "jsonb", Type::Doc),
         ],
         rows: 15,
     },
@@ -88,6 +96,9 @@ pub fn literal(rng: &mut StdRng, ty: Type) -> String {
         Type::Ints => array::literal(rng),
         Type::Bits => values::bits(rng),
         Type::Net => values::address(rng),
+        Type::Span => times::span(rng),
+        Type::Moment => times::moment(rng),
+        Type::Doc => documents::document(rng),
     }
 }
 
