@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::types::{self, Type};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, RelationDesc};
 
@@ -36,6 +37,8 @@ pub enum ItemKind {
     Sequence(Sequence),
     /// A relation that the engine feeds about itself; never stored.
     System(System),
+    /// A type.
+    Type(Type),
 }
 
 /// A system relation that is no view: see [`crate::catalog::system`].
@@ -96,6 +99,23 @@ pub enum ColumnDefault {
         /// `GENERATED ALWAYS`.
         always: bool,
     },
+    /// The column is of a domain, and what else it is.
+    Domain {
+        /// The domain.
+        id: GlobalId,
+        /// What stands before the domain's own default; none: nothing does.
+        default: Option<Box<ColumnDefault>>,
+    },
+}
+
+impl ColumnDefault {
+    /// The domain of a column, and its default without it.
+    pub fn split(default: Option<&ColumnDefault>) -> (Option<GlobalId>, Option<&ColumnDefault>) {
+        match default {
+            Some(ColumnDefault::Domain { id, default }) => (Some(*id), default.as_deref()),
+            other => (None, other),
+        }
+    }
 }
 
 /// A view.
@@ -150,7 +170,9 @@ impl Item {
             ItemKind::Table(table) => Some(&table.desc),
             ItemKind::View(view) => Some(&view.desc),
             ItemKind::System(system) => Some(&system.desc),
-            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) => None,
+            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) | ItemKind::Type(_) => {
+                None
+            }
         }
     }
 
@@ -158,8 +180,18 @@ impl Item {
     pub fn depends_on(&self) -> Vec<GlobalId> {
         match &self.kind {
             ItemKind::Schema => vec![],
-            ItemKind::Table(table) => table.sequences().collect(),
-            ItemKind::View(view) => view.depends_on.clone(),
+            ItemKind::Table(table) => {
+                let mut found = types::types_of(&table.desc);
+                found.extend(table.domains().flatten());
+                found.extend(table.sequences());
+                found
+            }
+            ItemKind::View(view) => {
+                let mut found = types::types_of(&view.desc);
+                found.extend(&view.depends_on);
+                found
+            }
+            ItemKind::Type(ty) => ty.depends_on(),
             ItemKind::Index(index) => vec![index.on],
             ItemKind::Sequence(_) | ItemKind::System(_) => vec![],
         }
@@ -170,9 +202,7 @@ impl Item {
         match &self.kind {
             ItemKind::Table(table) => table.retain_ms,
             ItemKind::View(view) => view.retain_ms,
-            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) | ItemKind::System(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -190,6 +220,7 @@ impl Item {
             ItemKind::View(_) => "view",
             ItemKind::Index(_) => "index",
             ItemKind::Sequence(_) => "sequence",
+            ItemKind::Type(_) => "type",
         }
     }
 
@@ -198,15 +229,20 @@ impl Item {
         match &self.kind {
             ItemKind::Table(_) | ItemKind::Index(_) => true,
             ItemKind::View(view) => view.materialized,
-            ItemKind::Schema | ItemKind::Sequence(_) | ItemKind::System(_) => false,
+            _ => false,
         }
     }
 }
 
 impl Table {
+    /// The domain of each column, where it is of one.
+    pub fn domains(&self) -> impl Iterator<Item = Option<GlobalId>> {
+        self.defaults.iter().map(|default| ColumnDefault::split(default.as_ref()).0)
+    }
+
     /// The sequences that its columns own.
     pub fn sequences(&self) -> impl Iterator<Item = GlobalId> {
-        self.defaults.iter().filter_map(|default| match default {
+        self.defaults.iter().filter_map(|default| match ColumnDefault::split(default.as_ref()).1 {
             Some(ColumnDefault::Sequence { id, .. }) => Some(*id),
             _ => None,
         })

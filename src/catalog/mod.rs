@@ -1,4 +1,4 @@
-//! The catalog: which objects there are ([`objects`]), what each one is ([`item`]), and those that
+//! The catalog: which objects there are ([`objects`]), what each one is ([`item`], [`types`]), and those that
 //! tell about all others ([`system`]).
 //!
 //! Floor 1: built on representation alone. It holds text, never plans.
@@ -6,3 +6,4 @@
 pub mod item;
 pub mod objects;
 pub mod system;
+pub mod types;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use crate::catalog::item::{Item, ItemKind};
 use crate::catalog::system::declared;
+use crate::catalog::types::{Definition, Domain, Type};
 use crate::error::{Error, Result, SqlState};
-use crate::repr::GlobalId;
+use crate::repr::{GlobalId, ScalarType};
 
 /// Schemas that are always there and that no one may write to.
 pub const SYSTEM_SCHEMAS: [&str; 3] = ["pg_catalog", "weir_catalog", "information_schema"];
@@ -69,6 +70,39 @@ impl Catalog {
         path.iter().find_map(|schema| self.by_name(schema, name))
     }
 
+    /// The type of that name in that schema.
+    pub fn type_by_name(&self, schema: &str, name: &str) -> Option<&Arc<Item>> {
+        self.by_name(schema, &type_key(name))
+    }
+
+    /// The type that an oid is of, or is the type of arrays of.
+    pub fn type_by_oid(&self, oid: u32) -> Option<ScalarType> {
+        self.items.values().find_map(|item| match &item.kind {
+            ItemKind::Type(ty) if item.id.0 == u64::from(oid) => Some(ty.scalar()),
+            ItemKind::Type(ty) if ty.array_oid == oid => ty.scalar().array(),
+            _ => None,
+        })
+    }
+
+    /// The domain of that id, and those that it was made of.
+    pub fn domains(&self, id: GlobalId) -> impl Iterator<Item = (&Arc<Item>, &Domain)> {
+        let find = |id: GlobalId| {
+            let item = self.get(id)?;
+            match &item.kind {
+                ItemKind::Type(Type { definition: Definition::Domain(domain), .. }) => {
+                    Some((item, domain))
+                }
+                _ => None,
+            }
+        };
+        std::iter::successors(find(id), move |(_, domain)| find(domain.over?))
+    }
+
+    /// What a column of a domain is where no value is given (bound text).
+    pub fn domain_default(&self, id: GlobalId) -> Option<String> {
+        self.domains(id).find_map(|(_, domain)| domain.default.clone())
+    }
+
     /// Whether there is a schema of that name.
     pub fn has_schema(&self, name: &str) -> bool {
         SYSTEM_SCHEMAS.contains(&name) || self.by_name("", name).is_some()
@@ -111,8 +145,14 @@ impl Catalog {
 fn name_of(item: &Item) -> (String, String) {
     match item.kind {
         ItemKind::Schema => (String::new(), item.name.clone()),
+        ItemKind::Type(_) => (item.schema.clone(), type_key(&item.name)),
         _ => (item.schema.clone(), item.name.clone()),
     }
+}
+
+/// Types have names of their own, which no other object has.
+fn type_key(name: &str) -> String {
+    format!("\0{name}")
 }
 
 /// The error of a name that is taken.
@@ -122,6 +162,9 @@ pub fn taken(item: &Item) -> Error {
             SqlState::DUPLICATE_SCHEMA,
             format!("schema \"{}\" already exists", item.name),
         ),
+        ItemKind::Type(_) => {
+            Error::new(SqlState::DUPLICATE_OBJECT, format!("type \"{}\" already exists", item.name))
+        }
         _ => Error::new(
             SqlState::DUPLICATE_TABLE,
             format!("relation \"{}\" already exists", item.name),

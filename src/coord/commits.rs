@@ -202,6 +202,7 @@ impl Coordinator {
         }
         let value = Some(self.next_id.0.to_string());
         changes.push(Change::Setting { name: NEXT_ID.into(), value });
+        catalog.iter().filter_map(|change| change.item.as_ref()).for_each(|item| item.register());
         self.catalogs.tip = next.clone();
         self.catalogs.pending.push_back((time, next));
         Ok(())

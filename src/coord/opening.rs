@@ -292,6 +292,7 @@ fn read_catalog(stored: BTreeMap<GlobalId, Vec<u8>>) -> Result<Catalog> {
         let item: Item = postcard::from_bytes(&bytes).map_err(|e| {
             Error::new(SqlState::DATA_CORRUPTED, format!("could not read object {id}: {e}"))
         })?;
+        item.register();
         changes.push(Change { id, item: Some(Arc::new(item)) });
     }
     Catalog::default().with(&changes)

@@ -11,7 +11,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::functions::casts;
 use crate::repr::array::ArrayBuilder;
 use crate::repr::text::parse_text;
-use crate::repr::{ArrayRef, Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, RecordRef, RecordType, ScalarType};
 
 /// Where a conversion applies without being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ pub enum CastEval {
     Elements(&'static CastDef),
     /// Reading the text form of a type.
     Parse(ScalarType),
+    /// The conversions of a record's fields; none where a field stays as it is.
+    Fields(RecordType, &'static [Option<&'static CastDef>]),
 }
 
 /// A conversion. Each applies the type modifier that it is given (−1 for none), so that one is
@@ -96,6 +98,7 @@ impl CastDef {
         match self.eval {
             CastEval::Plain(eval) => eval(datum, typmod, explicit, cx),
             CastEval::Elements(inner) => convert_elements(inner, datum, typmod, explicit, cx),
+            CastEval::Fields(to, inner) => convert_fields(to, inner, datum, explicit, cx),
             CastEval::Parse(to) => match datum {
                 Datum::Text(text) => Ok(parse_text(to, typmod, text, cx.settings, cx.arena)?),
                 other => Ok(other),
@@ -130,6 +133,24 @@ fn convert_elements<'a>(
         builder.push(&item);
     }
     Ok(builder.finish_in(to, &array.dims, cx.arena))
+}
+
+/// Converts each field of a record.
+fn convert_fields<'a>(
+    to: RecordType,
+    inner: &[Option<&'static CastDef>],
+    datum: Datum<'a>,
+    explicit: bool,
+    cx: &EvalContext<'a>,
+) -> Result<Datum<'a>, EvalError> {
+    let Datum::Record(from, bytes) = datum else { return Ok(datum) };
+    let mut values = RecordRef::new(from, bytes).values();
+    for ((value, cast), field) in values.iter_mut().zip(inner).zip(to.fields()) {
+        if let (Some(cast), false) = (cast, value.is_null()) {
+            *value = cast.compute(*value, field.ty.typmod, explicit, cx)?;
+        }
+    }
+    Ok(RecordRef::build(to, &values, cx.arena).datum())
 }
 
 /// A reference to a [`CastDef`]; travels as the pair of types.

@@ -4,7 +4,10 @@
 
 use crate::expr::cast::Cast;
 use crate::expr::func::{Eval, Func};
-use crate::expr::functions::{array_comparison, boolean, comparison, operator_of, operators};
+use crate::expr::functions::registry::polymorphic;
+use crate::expr::functions::{
+    array_comparison, boolean, comparison, enums, operator_of, operators, records,
+};
 use crate::expr::scalar::Expr;
 use crate::repr::{ArrayRef, Datum, ScalarType};
 
@@ -78,6 +81,14 @@ impl Expr {
         }
         if let ScalarType::Array(element) = ty {
             let func = Func(array_comparison::equality().instance(element));
+            return Some(Expr::call(func, vec![a, b]));
+        }
+        if let (false, Some(element)) = (ty.is_built_in(), ty.as_element()) {
+            let equality = match ty {
+                ScalarType::Enum(_) => enums::EQUALITY,
+                _ => records::EQUALITY,
+            };
+            let func = Func(polymorphic(equality)?.instance(element));
             return Some(Expr::call(func, vec![a, b]));
         }
         let mut of_type = operators().filter(|o| o.left == Some(ty) && o.right == ty);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::functions;
+use crate::expr::functions::records::RecordFunction;
 use crate::expr::polymorphic::{self, ElementFn};
 use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::settings::FormatSettings;
@@ -41,6 +42,8 @@ pub enum Eval {
     Element(ElementFn, Element),
     /// An operator's function, with the elements of an array on its right: ANY, or ALL.
     Quantified(&'static FuncDef, bool),
+    /// A function of one type of records.
+    Record(RecordFunction),
 }
 
 /// How far a result may be reused.
@@ -176,6 +179,7 @@ impl FuncDef {
             Eval::Plain(eval) => eval(args, cx),
             Eval::Element(eval, element) => eval(element, args, cx),
             Eval::Quantified(op, every) => polymorphic::quantify(op, every, args, cx),
+            Eval::Record(function) => Ok(function.compute(args, cx)),
         }
     }
 

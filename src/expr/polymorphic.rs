@@ -6,6 +6,9 @@
 //! element type in higher bits. So nothing behind resolution knows of polymorphism, and an
 //! instance travels by its oid as every function does.
 //!
+//! Instances for types that users create, and the functions of one type of records, have an oid
+//! that holds for this process alone.
+//!
 //! `x op ANY (array)` and `x op ALL (array)` are instances too: of the operator's function, with
 //! the quantifier in the highest bits.
 
@@ -15,6 +18,7 @@ use std::sync::{OnceLock, RwLock};
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::func::{Eval, EvalContext, FuncDef, OperatorDef, Volatility};
+use crate::expr::functions::records::RecordFunction;
 use crate::expr::functions::registry;
 use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::ScalarType;
@@ -42,6 +46,10 @@ pub enum Slot {
     AnyCompatible,
     /// `anycompatiblearray`.
     AnyCompatibleArray,
+    /// `anyenum`.
+    AnyEnum,
+    /// `record`, of any fields.
+    AnyRecord,
 }
 
 impl Slot {
@@ -50,7 +58,17 @@ impl Slot {
         match self {
             Slot::Is(ty) => ty,
             Slot::AnyElement | Slot::AnyNonArray | Slot::AnyCompatible => element.scalar(),
+            Slot::AnyEnum | Slot::AnyRecord => element.scalar(),
             Slot::AnyArray | Slot::AnyCompatibleArray => ScalarType::Array(element),
+        }
+    }
+
+    /// Whether it may stand for a type.
+    pub fn admits(self, ty: ScalarType) -> bool {
+        match self {
+            Slot::AnyEnum => matches!(ty, ScalarType::Enum(_)),
+            Slot::AnyRecord => matches!(ty, ScalarType::Record(_)),
+            _ => true,
         }
     }
 
@@ -162,8 +180,11 @@ impl PolyDef {
 
     /// The function for one element type.
     pub fn instance(&self, element: Element) -> &'static FuncDef {
-        by_oid(self.oid | (element.index() as u32 + 1) << ELEMENT_SHIFT)
-            .expect("every polymorphic function has an instance of every element type")
+        let oid = match element.is_built_in() {
+            true => self.oid | (element.index() as u32 + 1) << ELEMENT_SHIFT,
+            false => made_oid(Made::Instance(self.oid, element)),
+        };
+        by_oid(oid).expect("every polymorphic function has an instance of every element type")
     }
 
     fn make(&self, oid: u32, element: Element) -> FuncDef {
@@ -204,6 +225,53 @@ const ANY: u32 = 1 << 30;
 /// The bit of `ALL`.
 const ALL: u32 = 1 << 31;
 
+/// The bit of what is made for types that are not built in; below it stands a number that this
+/// process gave it.
+const MADE: u32 = 1 << 29;
+
+/// What is made for types that are not built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Made {
+    /// An instance of a declaration, which has this oid.
+    Instance(u32, Element),
+    /// A function of a type of records.
+    Record(RecordFunction),
+}
+
+/// A function of a type of records.
+pub fn record_function(function: RecordFunction) -> &'static FuncDef {
+    by_oid(made_oid(Made::Record(function))).expect("it can be made for every type")
+}
+
+fn made_oid(made: Made) -> u32 {
+    if let Some(known) = instances().read().expect(UNPOISONED).numbers.get(&made) {
+        return MADE | known;
+    }
+    let mut instances = instances().write().expect(UNPOISONED);
+    let next = instances.made.len() as u32;
+    let number = *instances.numbers.entry(made).or_insert(next);
+    if number == next {
+        instances.made.push(made);
+    }
+    MADE | number
+}
+
+fn made(oid: u32) -> Option<Made> {
+    let number = usize::try_from(oid & !MADE).ok()?;
+    instances().read().expect(UNPOISONED).made.get(number).copied()
+}
+
+/// The oid of the declaration that an oid is an instance of.
+fn declared(oid: u32) -> Option<u32> {
+    if oid & MADE == 0 {
+        return Some(oid & !ELEMENT_MASK);
+    }
+    match made(oid)? {
+        Made::Instance(oid, _) => Some(oid),
+        Made::Record(_) => None,
+    }
+}
+
 /// Whether an oid is an instance's.
 pub(super) fn is_instance(oid: u32) -> bool {
     oid >> ELEMENT_SHIFT != 0
@@ -218,7 +286,11 @@ pub fn quantified(op: &FuncDef, every: bool) -> Option<&'static FuncDef> {
 struct Instances {
     funcs: HashMap<u32, &'static FuncDef>,
     operators: HashMap<u32, Option<&'static OperatorDef>>,
+    made: Vec<Made>,
+    numbers: HashMap<Made, u32>,
 }
+
+const UNPOISONED: &str = "nothing panics while it holds the instances";
 
 fn instances() -> &'static RwLock<Instances> {
     static INSTANCES: OnceLock<RwLock<Instances>> = OnceLock::new();
@@ -228,7 +300,6 @@ fn instances() -> &'static RwLock<Instances> {
 /// The instance of an oid. Each is made once and never freed: there are as many as the tables and
 /// the element types allow.
 pub(super) fn by_oid(oid: u32) -> Option<&'static FuncDef> {
-    const UNPOISONED: &str = "nothing panics while it holds the instances";
     if let Some(func) = instances().read().expect(UNPOISONED).funcs.get(&oid) {
         return Some(func);
     }
@@ -241,6 +312,12 @@ fn make(oid: u32) -> Option<FuncDef> {
     if oid & (ANY | ALL) != 0 {
         let op = registry::by_oid(oid & !(ANY | ALL))?;
         return make_quantified(oid, op, oid & ALL != 0);
+    }
+    if oid & MADE != 0 {
+        return Some(match made(oid)? {
+            Made::Instance(def, element) => registry::polymorphic(def)?.make(oid, element),
+            Made::Record(function) => function.make(oid),
+        });
     }
     let place = (oid & ELEMENT_MASK) >> ELEMENT_SHIFT;
     let place = usize::try_from(place).ok()?.checked_sub(1)?;
@@ -277,14 +354,14 @@ fn operator_symbol(oid: u32) -> Option<&'static str> {
 
 /// The operator that an instance is behind, if any.
 pub(super) fn operator_of(oid: u32) -> Option<&'static OperatorDef> {
-    const UNPOISONED: &str = "nothing panics while it holds the instances";
     if oid & (ANY | ALL) != 0 {
         return None;
     }
     if let Some(operator) = instances().read().expect(UNPOISONED).operators.get(&oid) {
         return *operator;
     }
-    let made = registry::polymorphic_symbol(oid & !ELEMENT_MASK)
+    let made = declared(oid)
+        .and_then(registry::polymorphic_symbol)
         .zip(by_oid(oid))
         .and_then(|(symbol, func)| match *func.args {
             [left, right] => Some(OperatorDef::infix(left, symbol, right, oid)),

@@ -10,8 +10,9 @@ use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
+use crate::repr::record::{self, RecordRef};
 use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
-use crate::repr::{ArrayRef, Datum, Interval, ScalarType};
+use crate::repr::{ArrayRef, Datum, Interval, ScalarType, enums};
 
 /// The only version of jsonb's binary form: this byte, then its text.
 const JSONB_VERSION: u8 = 1;
@@ -81,6 +82,8 @@ pub fn parse_binary<'a>(
         ScalarType::Macaddr => Datum::Macaddr(fixed(bytes)?),
         ScalarType::JsonPath => Datum::JsonPath(jsonpath(bytes, arena)?),
         ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
+        ScalarType::Enum(of) => enums::parse_label(of, utf8(bytes)?, arena)?,
+        ScalarType::Record(of) => record::parse_binary(of, bytes, arena)?,
     })
 }
 
@@ -119,6 +122,8 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Inet(v) => network::format_binary(&v, ty, out),
         Datum::Macaddr(v) => out.extend_from_slice(&v),
         Datum::Array(element, v) => array::format_binary(&ArrayRef::new(element, v), out),
+        Datum::Enum(of, v) => out.extend_from_slice(enums::label(of, v).as_bytes()),
+        Datum::Record(of, v) => record::format_binary(&RecordRef::new(of, v), out),
     }
 }
 

@@ -7,7 +7,9 @@ use crate::repr::bits::BitsRef;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
+use crate::repr::record::{RecordRef, RecordType};
 use crate::repr::scalar::{Element, ScalarType};
+use crate::repr::user_type::UserType;
 
 /// A scalar value or NULL, borrowed.
 ///
@@ -47,6 +49,10 @@ pub enum Datum<'a> {
     Macaddr([u8; 6]),
     /// The text that [`crate::repr::jsonpath`] reads.
     JsonPath(&'a str),
+    /// The enum, and the key of its label, which has the order of the labels.
+    Enum(UserType, &'a str),
+    /// The type, and the bytes that [`RecordRef`] reads.
+    Record(RecordType, &'a [u8]),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -110,6 +116,10 @@ impl Datum<'_> {
             (Datum::Bits(a), Datum::Bits(b)) => a.compare(*b),
             (Datum::Inet(a), Datum::Inet(b)) => a.compare(b),
             (Datum::Macaddr(a), Datum::Macaddr(b)) => a.cmp(b),
+            (Datum::Enum(_, a), Datum::Enum(_, b)) => a.cmp(b),
+            (Datum::Record(t, a), Datum::Record(u, b)) => {
+                RecordRef::new(*t, a).compare(&RecordRef::new(*u, b))
+            }
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -152,6 +162,8 @@ impl Datum<'_> {
             Datum::Inet(_) => 20,
             Datum::Macaddr(_) => 21,
             Datum::JsonPath(_) => 22,
+            Datum::Enum(..) => 23,
+            Datum::Record(..) => 24,
         }
     }
 }

@@ -16,12 +16,15 @@
 //!   these at the end; then the number of dimensions, their lengths and lower bounds.
 //! - bits: as bytea, then how many bits of the last byte there are.
 //! - inet and cidr: the number of bits, the network, its bits, the address.
+//! - Enums: the key of the label, as text.
+//! - Records: the fields' keys, each behind a byte that says whether it is NULL.
 //!
 //! Keys whose types are all of fixed width are of fixed width in [`KeyMode::Strict`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::repr::numeric::key_length;
+use crate::repr::record::{RecordRef, RecordType};
 use crate::repr::value::{put_length, take_length};
 use crate::repr::{ArrayRef, Datum, Inet, Interval, ScalarType};
 
@@ -60,14 +63,17 @@ impl ScalarType {
             ScalarType::Jsonb | ScalarType::Json | ScalarType::JsonPath => false,
             ScalarType::Array(_) | ScalarType::Bit | ScalarType::Varbit => false,
             ScalarType::Inet | ScalarType::Cidr | ScalarType::Macaddr => true,
+            ScalarType::Enum(_) => true,
+            ScalarType::Record(_) => false,
         }
     }
 
     /// Whether keys are ordered as the type is; where not, they keep equality alone.
-    pub const fn key_is_ordered(self) -> bool {
+    pub fn key_is_ordered(self) -> bool {
         match self {
             ScalarType::Jsonb => false,
             ScalarType::Array(element) => element.scalar().key_is_ordered(),
+            ScalarType::Record(ty) => ty.every(ScalarType::key_is_ordered),
             _ => true,
         }
     }
@@ -175,6 +181,7 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         | ScalarType::Name
         | ScalarType::Bpchar
         | ScalarType::Json
+        | ScalarType::Enum(_)
         | ScalarType::JsonPath => end_of(at, &|w| w == [0], 1),
         ScalarType::Bytea => end_of(at, &|w| w == BYTEA_END, 2),
         ScalarType::Numeric => key_length(at),
@@ -182,6 +189,7 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         ScalarType::Bit | ScalarType::Varbit => end_of(at, &|w| w == BYTEA_END, 2) + 1,
         ScalarType::Inet | ScalarType::Cidr => 2 + 2 * usize::from(at[0] / 8),
         ScalarType::Array(element) => return skip_array(element.scalar(), at),
+        ScalarType::Record(ty) => return skip_record(ty, at),
         other => other.key_width().expect("all other types are of fixed width"),
     };
     *at = &at[width..];
@@ -207,7 +215,7 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(v.as_bytes());
             out.push(0);
         }
-        Datum::Json(v) | Datum::JsonPath(v) => {
+        Datum::Json(v) | Datum::JsonPath(v) | Datum::Enum(_, v) => {
             out.extend_from_slice(v.as_bytes());
             out.push(0);
         }
@@ -234,6 +242,10 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
         }
         Datum::Macaddr(v) => out.extend_from_slice(&v),
         Datum::Array(element, v) => put_array(&ArrayRef::new(element, v), out),
+        Datum::Record(ty, v) => {
+            let values = RecordRef::new(ty, v).values();
+            encode_key(KeyMode::NullSafe, ty.scalars(), &values, out);
+        }
     }
 }
 
@@ -269,6 +281,14 @@ fn skip_array(ty: ScalarType, at: &mut &[u8]) {
     *at = &at[8 * usize::from(count)..];
 }
 
+fn skip_record(ty: RecordType, at: &mut &[u8]) {
+    for ty in ty.scalars() {
+        if take(at) == [PRESENT] {
+            skip(*ty, at);
+        }
+    }
+}
+
 #[inline]
 fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
     let long = |at: &mut &[u8]| (u64::from_be_bytes(take(at)) ^ (1 << 63)) as i64;
@@ -283,13 +303,17 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::TimestampTz => Datum::TimestampTz(long(at)),
         ScalarType::Oid => Datum::Oid(u32::from_be_bytes(take(at))),
         ScalarType::Uuid => Datum::Uuid(take(at)),
-        ScalarType::Text | ScalarType::Varchar | ScalarType::Name => {
+        ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Enum(_) => {
             let end = at.iter().position(|b| *b == 0).expect("a zero ends text in a key");
             let (text, rest) = at.split_at(end);
             *at = &rest[1..];
             debug_assert!(std::str::from_utf8(text).is_ok());
             // Sound: the bytes are a `str`'s own, as `encode_key` put them.
-            Datum::Text(unsafe { std::str::from_utf8_unchecked(text) })
+            let text = unsafe { std::str::from_utf8_unchecked(text) };
+            match ty {
+                ScalarType::Enum(of) => Datum::Enum(of, text),
+                _ => Datum::Text(text),
+            }
         }
         ScalarType::Inet | ScalarType::Cidr => {
             let [width] = take(at);
@@ -422,6 +446,7 @@ mod tests {
                 }
             }
             ScalarType::Macaddr => Datum::Macaddr([rng.random_range(0..3); 6]),
+            ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),
         }
     }
 

@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::repr::record::RecordType;
+use crate::repr::user_type::{UserFacts, UserType};
 
 /// The type of a scalar, without modifiers.
 ///
@@ -39,18 +44,38 @@ pub enum ScalarType {
     Cidr,
     Macaddr,
     JsonPath,
+    /// An enum that a user created.
+    Enum(UserType),
+    /// A row: of a type that a user named, or of none.
+    Record(RecordType),
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
-/// [`ScalarType::ELEMENTS`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Element(u8);
+/// [`ScalarType::ELEMENTS`], or by that among the enums or records of this process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Element(u32);
+
+/// What is added to the place of an enum.
+const ENUMS: u32 = 1 << 30;
+/// What is added to the place of a record's type.
+const RECORDS: u32 = 1 << 31;
 
 impl Element {
     /// The element type itself.
     #[inline]
     pub const fn scalar(self) -> ScalarType {
-        ScalarType::ELEMENTS[self.0 as usize]
+        if self.0 < ENUMS {
+            return ScalarType::ELEMENTS[self.0 as usize];
+        }
+        match self.0 & RECORDS {
+            0 => ScalarType::Enum(UserType::at(self.0 - ENUMS)),
+            _ => ScalarType::Record(RecordType::at(self.0 - RECORDS)),
+        }
+    }
+
+    /// Whether it is among [`ScalarType::ELEMENTS`].
+    pub const fn is_built_in(self) -> bool {
+        self.0 < ENUMS
     }
 
     /// The place among [`ScalarType::ELEMENTS`].
@@ -61,7 +86,56 @@ impl Element {
     /// The element type at a place.
     pub const fn at(index: usize) -> Element {
         assert!(index < ScalarType::ELEMENTS.len());
-        Element(index as u8)
+        Element(index as u32)
+    }
+}
+
+/// What stands before the type of an enum as it is stored; places of built-in types are below.
+const STORED_ENUM: u8 = 0xfe;
+/// What stands before the type of a record as it is stored.
+const STORED_RECORD: u8 = 0xff;
+
+impl Serialize for Element {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_built_in = self.is_built_in();
+        let mut tuple = serializer.serialize_tuple(if is_built_in { 1 } else { 2 })?;
+        match self.scalar() {
+            ScalarType::Enum(ty) => {
+                tuple.serialize_element(&STORED_ENUM)?;
+                tuple.serialize_element(&ty)?;
+            }
+            ScalarType::Record(ty) => {
+                tuple.serialize_element(&STORED_RECORD)?;
+                tuple.serialize_element(&ty)?;
+            }
+            _ => tuple.serialize_element(&(self.0 as u8))?,
+        }
+        tuple.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Element, D::Error> {
+        struct Parts;
+        impl<'de> Visitor<'de> for Parts {
+            type Value = Element;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the type of an array's elements")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Element, A::Error> {
+                let missing = || A::Error::custom("a type without its parts");
+                let scalar = match seq.next_element::<u8>()?.ok_or_else(missing)? {
+                    STORED_ENUM => ScalarType::Enum(seq.next_element()?.ok_or_else(missing)?),
+                    STORED_RECORD => ScalarType::Record(seq.next_element()?.ok_or_else(missing)?),
+                    place if usize::from(place) < ScalarType::ELEMENT_COUNT => {
+                        return Ok(Element(place.into()));
+                    }
+                    place => return Err(A::Error::custom(format!("no type {place}"))),
+                };
+                scalar.as_element().ok_or_else(missing)
+            }
+        }
+        deserializer.deserialize_tuple(2, Parts)
     }
 }
 
@@ -78,6 +152,16 @@ struct Facts {
     /// What `format_type` prints.
     display: &'static str,
     length: i16,
+}
+
+/// The facts of a type that a user named, and of its arrays.
+fn facts_of(user: &UserFacts, length: i16) -> (Facts, Facts) {
+    let (name, display) = (user.name, user.display);
+    let (array_name, array_display) = (user.array_name, user.array_display);
+    (
+        Facts { oid: user.oid, name, display, length },
+        Facts { oid: user.array_oid, name: array_name, display: array_display, length: -1 },
+    )
 }
 
 /// The facts of a type and of its arrays.
@@ -136,13 +220,13 @@ impl ScalarType {
         let mut i = 0;
         while i < ScalarType::ELEMENT_COUNT {
             all[i] = ScalarType::ELEMENTS[i];
-            all[ScalarType::ELEMENT_COUNT + i] = ScalarType::Array(Element(i as u8));
+            all[ScalarType::ELEMENT_COUNT + i] = ScalarType::Array(Element(i as u32));
             i += 1;
         }
         all
     };
 
-    /// The place in [`ScalarType::ALL`].
+    /// The place in [`ScalarType::ALL`] of a built-in type.
     pub const fn index(self) -> usize {
         if let ScalarType::Array(element) = self {
             return ScalarType::ELEMENT_COUNT + element.0 as usize;
@@ -154,10 +238,20 @@ impl ScalarType {
     }
 
     /// Whether values can be compared; json, jsonpath, and arrays of them, cannot.
-    pub const fn is_comparable(self) -> bool {
+    pub fn is_comparable(self) -> bool {
         match self {
             ScalarType::Json | ScalarType::JsonPath => false,
             ScalarType::Array(element) => element.scalar().is_comparable(),
+            ScalarType::Record(ty) => ty.every(ScalarType::is_comparable),
+            _ => true,
+        }
+    }
+
+    /// Whether it is one of [`ScalarType::ALL`].
+    pub const fn is_built_in(self) -> bool {
+        match self {
+            ScalarType::Array(element) => element.is_built_in(),
+            ScalarType::Enum(_) | ScalarType::Record(_) => false,
             _ => true,
         }
     }
@@ -193,6 +287,8 @@ impl ScalarType {
             Cidr => 24,
             Macaddr => 25,
             JsonPath => 26,
+            Enum(ty) => ENUMS + ty.place(),
+            Record(ty) => RECORDS + ty.place(),
             Array(_) => return None,
         }))
     }
@@ -213,14 +309,14 @@ impl ScalarType {
         }
     }
 
-    const fn facts(self) -> Facts {
+    fn facts(self) -> Facts {
         match self {
             ScalarType::Array(element) => element.scalar().facts_with_arrays().1,
             other => other.facts_with_arrays().0,
         }
     }
 
-    const fn facts_with_arrays(self) -> (Facts, Facts) {
+    fn facts_with_arrays(self) -> (Facts, Facts) {
         match self {
             ScalarType::Bool => facts!(16, "bool", "boolean", 1, 1000),
             ScalarType::Int2 => facts!(21, "int2", "smallint", 2, 1005),
@@ -253,27 +349,29 @@ impl ScalarType {
             ScalarType::Cidr => facts!(650, "cidr", "cidr", -1, 651),
             ScalarType::Macaddr => facts!(829, "macaddr", "macaddr", 6, 1040),
             ScalarType::JsonPath => facts!(4072, "jsonpath", "jsonpath", -1, 4073),
-            ScalarType::Array(_) => unreachable!(),
+            ScalarType::Enum(ty) => facts_of(&ty.facts(), 4),
+            ScalarType::Record(ty) => facts_of(&ty.facts(), -1),
+            ScalarType::Array(_) => unreachable!("an array is no element"),
         }
     }
 
     /// PostgreSQL's `pg_type.oid`.
-    pub const fn oid(self) -> u32 {
+    pub fn oid(self) -> u32 {
         self.facts().oid
     }
 
     /// PostgreSQL's `pg_type.typname`.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.facts().name
     }
 
     /// What `format_type` prints, without a modifier.
-    pub const fn display_name(self) -> &'static str {
+    pub fn display_name(self) -> &'static str {
         self.facts().display
     }
 
     /// PostgreSQL's `pg_type.typlen`, −1 where the length varies.
-    pub const fn length(self) -> i16 {
+    pub fn length(self) -> i16 {
         self.facts().length
     }
 

@@ -14,8 +14,9 @@ use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
+use crate::repr::record::{self, RecordRef};
 use crate::repr::settings::FormatSettings;
-use crate::repr::{ArrayRef, Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, ScalarType, enums};
 
 /// The bytes that a `name` has at most.
 const NAME_BYTES: usize = 63;
@@ -91,6 +92,8 @@ pub fn parse_text<'a>(
         ScalarType::Array(element) => {
             array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
         }
+        ScalarType::Enum(of) => enums::parse_label(of, text, arena)?,
+        ScalarType::Record(of) => record::parse_text(of, checked_text(text)?, settings, arena)?,
     })
 }
 
@@ -123,6 +126,8 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Array(element, v) => {
             array::format_text(&ArrayRef::new(element, v), settings, out);
         }
+        Datum::Enum(of, v) => enums::push_label(of, v, out),
+        Datum::Record(of, v) => record::format_text(&RecordRef::new(of, v), settings, out),
     }
 }
 
@@ -157,6 +162,8 @@ impl ScalarType {
             Datum::Macaddr(_) => self == ScalarType::Macaddr,
             Datum::JsonPath(_) => self == ScalarType::JsonPath,
             Datum::Array(element, _) => self == ScalarType::Array(*element),
+            Datum::Enum(of, _) => self == ScalarType::Enum(*of),
+            Datum::Record(of, _) => self == ScalarType::Record(*of),
         }
     }
 }

@@ -150,6 +150,7 @@ impl ScalarType {
             ScalarType::Array(_) | ScalarType::Json | ScalarType::JsonPath => None,
             ScalarType::Bit | ScalarType::Varbit | ScalarType::Inet | ScalarType::Cidr => None,
             ScalarType::Macaddr => Some(6),
+            ScalarType::Enum(_) | ScalarType::Record(_) => None,
         }
     }
 }
@@ -170,8 +171,10 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Numeric(NumericRef(v)) | Datum::Bytea(v) | Datum::Jsonb(JsonbRef(v)) => {
             put_bytes(v, out);
         }
-        Datum::Array(_, v) => put_bytes(v, out),
-        Datum::Text(v) | Datum::Json(v) | Datum::JsonPath(v) => put_bytes(v.as_bytes(), out),
+        Datum::Array(_, v) | Datum::Record(_, v) => put_bytes(v, out),
+        Datum::Text(v) | Datum::Json(v) | Datum::JsonPath(v) | Datum::Enum(_, v) => {
+            put_bytes(v.as_bytes(), out);
+        }
         Datum::Interval(v) => {
             out.extend_from_slice(&v.months.to_le_bytes());
             out.extend_from_slice(&v.days.to_le_bytes());
@@ -228,6 +231,8 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
             Datum::Inet(Inet::new(bytes[0], &bytes[1..]))
         }
         ScalarType::Macaddr => Datum::Macaddr(take(at)),
+        ScalarType::Enum(of) => Datum::Enum(of, take_str(at)),
+        ScalarType::Record(of) => Datum::Record(of, take_bytes(at)),
     }
 }
 

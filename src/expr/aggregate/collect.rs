@@ -161,7 +161,7 @@ impl<'a> Rows<'_, 'a> {
         for (i, args) in self.each().enumerate() {
             out.push_str(match args[0] {
                 _ if i == 0 => "",
-                Datum::Array(..) => ", \n ",
+                Datum::Array(..) | Datum::Record(..) => ", \n ",
                 _ => ", ",
             });
             push_json(&args[0], self.types[0], cx.settings, &mut out);

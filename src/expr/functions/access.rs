@@ -4,7 +4,7 @@
 //! invariant; NULL is one too, where a function is strict.
 
 use crate::repr::numeric::NumericRef;
-use crate::repr::{ArrayRef, BitsRef, Datum, Inet, Interval};
+use crate::repr::{ArrayRef, BitsRef, Datum, Inet, Interval, RecordRef};
 
 macro_rules! accessors {
     ($($(#[$doc:meta])* $name:ident: $variant:ident -> $ty:ty;)*) => {
@@ -73,6 +73,16 @@ accessors! {
 pub fn array(datum: Datum<'_>) -> ArrayRef<'_> {
     match datum {
         Datum::Array(element, bytes) => ArrayRef::new(element, bytes),
+        other => unexpected(other),
+    }
+}
+
+/// The value of a record.
+#[inline]
+#[track_caller]
+pub fn record(datum: Datum<'_>) -> RecordRef<'_> {
+    match datum {
+        Datum::Record(ty, bytes) => RecordRef::new(ty, bytes),
         other => unexpected(other),
     }
 }

@@ -237,7 +237,7 @@ pub fn is_aggregate(name: &str) -> bool {
         || ordered_set(name).is_some_and(|set| !matches!(set, OrderedSet::Hypothetical(_)))
 }
 
-/// `min` and `max` of arrays, as far as they can be ordered by their keys.
+/// `min` and `max` of arrays and enums, as far as they can be ordered by their keys.
 fn extreme_array(name: &str, ty: ScalarType) -> Result<ResolvedAggregate, ResolveError> {
     if !ty.key_is_ordered() {
         return Err(ResolveError::Unsupported);
@@ -259,7 +259,9 @@ pub fn resolve_aggregate(
         return Ok(ResolvedAggregate { func, types: vec![], casts: vec![] });
     }
     match (name, args) {
-        ("min" | "max", [Some(ty @ ScalarType::Array(_))]) => return extreme_array(name, *ty),
+        ("min" | "max", [Some(ty @ (ScalarType::Array(_) | ScalarType::Enum(_)))]) => {
+            return extreme_array(name, *ty);
+        }
         ("array_agg", [None]) => return Err(ResolveError::Ambiguous),
         ("array_agg", [Some(ty)]) => {
             let func = AggFunc::ArrayAgg(*ty);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
     array_casts, bits_casts, datetime_casts, inet_casts, jsonb_casts, modifier_casts, number_casts,
-    numeric_casts, string_casts, text_casts,
+    numeric_casts, string_casts, text_casts, user_casts,
 };
 use crate::repr::ScalarType;
 
@@ -52,5 +52,8 @@ pub fn all() -> impl Iterator<Item = &'static CastDef> {
 
 /// The conversion between two types, if there is one.
 pub fn find(from: ScalarType, to: ScalarType) -> Option<&'static CastDef> {
-    index()[from.index()][to.index()]
+    match from.is_built_in() && to.is_built_in() {
+        true => index()[from.index()][to.index()],
+        false => user_casts::find(from, to),
+    }
 }

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use crate::expr::error::EvalError;
 use crate::expr::func::{Func, FuncDef, OperatorDef};
 use crate::expr::functions::access::{float, integer};
-use crate::expr::functions::array_comparison;
 use crate::expr::functions::registry::{self, Family};
+use crate::expr::functions::{array_comparison, enums};
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
 use crate::repr::datum::compare_floats;
@@ -245,6 +245,10 @@ fn unnamed(base: u32, ty: ScalarType) -> Func {
     if let Array(element) = ty {
         let def = registry::polymorphic(array_comparison::UNNAMED + base);
         return Func(def.expect("there is one of arrays").instance(element));
+    }
+    if let (false, Some(element)) = (ty.is_built_in(), ty.as_element()) {
+        let def = registry::polymorphic(enums::UNNAMED + base);
+        return Func(def.expect("there is one of all other types").instance(element));
     }
     let oid = base + ty.index() as u32;
     Func(registry::by_oid(oid).expect("there is one of every type"))

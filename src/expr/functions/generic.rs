@@ -27,6 +27,9 @@ pub(super) fn element(slots: &[Slot], args: &[Option<ScalarType>]) -> Result<Ele
     let mut known = vec![];
     for (slot, arg) in pairs().filter(|(slot, _)| slot.is_polymorphic()) {
         let Some(arg) = arg else { continue };
+        if !slot.admits(arg) {
+            return Err(Unresolved::Inconsistent);
+        }
         known.push(match slot.is_array() {
             true => arg.element().ok_or(Unresolved::Inconsistent)?,
             false => arg,
@@ -40,6 +43,8 @@ pub(super) fn element(slots: &[Slot], args: &[Option<ScalarType>]) -> Result<Ele
             let known: Vec<_> = known.iter().copied().map(Some).collect();
             common_type("", &known).map_err(|_| Unresolved::Inconsistent)?
         }
+        // Records of other types are told apart by their fields, when they are compared.
+        [first, ..] if slots.contains(&Slot::AnyRecord) => *first,
         [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
         _ => return Err(Unresolved::Inconsistent),
     };

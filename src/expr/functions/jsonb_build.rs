@@ -31,7 +31,7 @@ pub(crate) fn member_name(
 ) -> Result<String, EvalError> {
     match datum {
         Datum::Null => Err(invalid(null)),
-        Datum::Jsonb(_) | Datum::Json(_) | Datum::Array(..) => {
+        Datum::Jsonb(_) | Datum::Json(_) | Datum::Array(..) | Datum::Record(..) => {
             Err(invalid("key value must be scalar, not array, composite, or json"))
         }
         Datum::Text(_) | Datum::Float4(_) | Datum::Float8(_) => {

@@ -28,6 +28,7 @@ pub mod datetime_comparison;
 pub mod datetime_overlaps;
 pub mod degrees;
 pub mod encoding;
+pub mod enums;
 pub mod float;
 pub mod formatting;
 pub mod generic;
@@ -52,6 +53,7 @@ pub mod numeric_casts;
 #[cfg(test)]
 mod oracle;
 pub mod quoting;
+pub mod records;
 pub mod regexp;
 pub mod regexp_arrays;
 pub mod registry;
@@ -64,6 +66,7 @@ pub mod text;
 pub mod text_casts;
 pub mod text_sets;
 pub mod types;
+pub mod user_casts;
 pub mod uuid;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};

@@ -7,9 +7,10 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
     array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea,
     comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
-    datetime_comparison, datetime_overlaps, degrees, encoding, float, formatting, inet, integer,
-    json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, jsonpath, like, math,
-    numeric, quoting, regexp, regexp_arrays, sequence, series, slices, text, text_sets, uuid,
+    datetime_comparison, datetime_overlaps, degrees, encoding, enums, float, formatting, inet,
+    integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, jsonpath,
+    like, math, numeric, quoting, records, regexp, regexp_arrays, sequence, series, slices, text,
+    text_sets, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -72,6 +73,8 @@ static POLYMORPHIC: &[&[PolyDef]] = &[
     array_text::FUNCTIONS,
     concatenation::FUNCTIONS,
     json_build::POLYMORPHIC,
+    enums::FUNCTIONS,
+    records::FUNCTIONS,
 ];
 
 /// The operators over arrays of any type.
@@ -80,6 +83,8 @@ static POLYMORPHIC_OPERATORS: &[&[PolyOperator]] = &[
     array_comparison::OPERATORS,
     array_search::OPERATORS,
     concatenation::OPERATORS,
+    enums::OPERATORS,
+    records::OPERATORS,
 ];
 
 struct Index {
@@ -151,7 +156,8 @@ pub(super) fn polymorphic_spelled(symbol: &str) -> impl Iterator<Item = &'static
 pub(super) fn comparison_needed(def: &PolyDef) -> Option<&'static str> {
     let is_in = |family: &[PolyDef]| family.iter().any(|other| other.oid == def.oid);
     match def.name {
-        "array_eq" | "array_ne" => Some("an equality operator"),
+        "array_eq" | "array_ne" | "record_eq" | "record_ne" => Some("an equality operator"),
+        "record_lt" | "record_le" | "record_gt" | "record_ge" => Some("a comparison function"),
         _ if is_in(array_search::FUNCTIONS) => Some("an equality operator"),
         _ if is_in(array_comparison::FUNCTIONS) => Some("a comparison function"),
         _ => None,

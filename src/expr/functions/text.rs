@@ -70,6 +70,12 @@ fn unpadded(value: Datum<'_>) -> &str {
 
 /// The type of a datum, as far as its text form depends on it.
 pub(super) fn type_of(datum: &Datum<'_>) -> ScalarType {
+    match *datum {
+        Datum::Array(element, _) => return Array(element),
+        Datum::Enum(ty, _) => return Enum(ty),
+        Datum::Record(ty, _) => return Record(ty),
+        _ => {}
+    }
     ScalarType::ALL
         .into_iter()
         .find(|ty| *ty != Varchar && ty.admits(datum))

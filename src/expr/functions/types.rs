@@ -11,8 +11,10 @@ pub enum Category {
     Array,
     BitString,
     Boolean,
+    Composite,
     DateTime,
     Network,
+    Enum,
     Numeric,
     String,
     Timespan,
@@ -26,8 +28,10 @@ impl Category {
             Category::Array => 'A',
             Category::BitString => 'V',
             Category::Boolean => 'B',
+            Category::Composite => 'C',
             Category::DateTime => 'D',
             Category::Network => 'I',
+            Category::Enum => 'E',
             Category::Numeric => 'N',
             Category::String => 'S',
             Category::Timespan => 'T',
@@ -49,6 +53,8 @@ pub const fn category(ty: ScalarType) -> Category {
         Bit | Varbit => Category::BitString,
         Inet | Cidr => Category::Network,
         Array(_) => Category::Array,
+        Enum(_) => Category::Enum,
+        Record(_) => Category::Composite,
     }
 }
 
@@ -97,6 +103,10 @@ pub fn common_type(construct: &str, types: &[Option<ScalarType>]) -> Result<Scal
     }
     match types.iter().flatten().find(|ty| !is_coercible(Some(**ty), common)) {
         None => Ok(common),
+        Some(ScalarType::Record(_)) => Err(Error::unsupported(
+            format!("{construct} of rows whose columns are of other types"),
+            "Convert the columns, so that they are of the same types in all rows.",
+        )),
         Some(ty) => Err(Error::new(
             SqlState::CANNOT_COERCE,
             format!(

@@ -7,4 +7,4 @@ mod view;
 mod write;
 
 pub use view::{JsonKind, JsonText};
-pub use write::{format_array, push_json, push_json_name};
+pub use write::{format_array, format_record, push_json, push_json_name};

@@ -2,7 +2,7 @@
 
 use crate::repr::jsonb::{iso_text, plain_text, write_string};
 use crate::repr::settings::FormatSettings;
-use crate::repr::{ArrayRef, Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, RecordRef, ScalarType};
 
 /// Appends a value of type `ty`: numbers that are finite as numbers, json and jsonb as they are,
 /// arrays as arrays, dates in ISO 8601 whatever the settings say, what JSON does not know as its
@@ -27,6 +27,9 @@ pub fn push_json(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings, o
         Datum::Array(element, bytes) => {
             format_array(&ArrayRef::new(element, bytes), false, settings, out);
         }
+        Datum::Record(ty, bytes) => {
+            format_record(&RecordRef::new(ty, bytes), false, settings, out);
+        }
         Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
             quote(&iso_text(datum, ty, settings), out);
         }
@@ -41,6 +44,25 @@ pub fn push_json_name(name: &str, out: &mut String) {
 
 fn quote(text: &str, out: &mut String) {
     write_string(text, out).expect("a string takes all text");
+}
+
+/// Appends a record as an object; `pretty` puts its members on lines of their own.
+pub fn format_record(
+    record: &RecordRef<'_>,
+    pretty: bool,
+    settings: &FormatSettings,
+    out: &mut String,
+) {
+    out.push('{');
+    for (i, (field, datum)) in record.ty.fields().iter().zip(record.values()).enumerate() {
+        if i > 0 {
+            out.push_str(if pretty { ",\n " } else { "," });
+        }
+        quote(&field.name, out);
+        out.push(':');
+        push_json(&datum, field.ty.scalar, settings, out);
+    }
+    out.push('}');
 }
 
 /// Appends an array, each dimension as arrays in an array; `pretty` puts what is in the outermost

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::repr::numeric::Numeric;
 use crate::repr::settings::{DateOrder, DateOutput, DateStyle, FormatSettings};
 use crate::repr::text::format_text;
-use crate::repr::{ArrayRef, Datum, ScalarType};
+use crate::repr::{ArrayRef, Datum, RecordRef, ScalarType};
 
 impl JsonbBuilder {
     /// Puts a value of type `ty`: numbers that are finite as numbers, jsonb as it is, dates in
@@ -41,8 +41,20 @@ impl JsonbBuilder {
                 self.string(&iso_text(datum, ty, settings));
             }
             Datum::Array(element, v) => self.elements(&ArrayRef::new(element, v), settings)?,
+            Datum::Record(ty, v) => self.fields(&RecordRef::new(ty, v), settings)?,
             _ => self.string(&plain_text(datum, ty, settings)),
         }
+        Ok(())
+    }
+
+    /// A record as an object.
+    fn fields(&mut self, record: &RecordRef<'_>, settings: &FormatSettings) -> Result<()> {
+        self.begin_object();
+        for (field, datum) in record.ty.fields().iter().zip(record.values()) {
+            self.key(&field.name);
+            self.datum(&datum, field.ty.scalar, settings)?;
+        }
+        self.end();
         Ok(())
     }
 

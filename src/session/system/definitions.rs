@@ -21,7 +21,8 @@ const PG_REWRITE: u32 = 2618;
 
 /// The text of a default, as `pg_get_expr` answers it.
 fn default_text(objects: &Objects<'_>, default: &ColumnDefault) -> Option<String> {
-    match default {
+    match ColumnDefault::split(Some(default)).1? {
+        ColumnDefault::Domain { .. } => None,
         ColumnDefault::Expression(text) => Some(text.clone()),
         ColumnDefault::Sequence { identity: true, .. } => None,
         ColumnDefault::Sequence { id, .. } => {
@@ -177,8 +178,12 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
         ItemKind::Table(table) => {
             for (at, default) in table.defaults.iter().enumerate() {
                 let part = (PG_ATTRDEF, part_oid(item.id, at), 0);
-                match default {
-                    Some(ColumnDefault::Sequence { identity: true, .. }) | None => continue,
+                match ColumnDefault::split(default.as_ref()).1 {
+                    Some(
+                        ColumnDefault::Sequence { identity: true, .. }
+                        | ColumnDefault::Domain { .. },
+                    )
+                    | None => continue,
                     Some(ColumnDefault::Sequence { id, .. }) => {
                         add(part, (PG_CLASS, oid(*id), 0), "n")?;
                     }
@@ -193,7 +198,7 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
                 add((PG_CONSTRAINT, key, 0), (PG_CLASS, own, *column as i32 + 1), "a")?;
             }
         }
-        ItemKind::Schema | ItemKind::System(_) => {}
+        ItemKind::Schema | ItemKind::System(_) | ItemKind::Type(_) => {}
     }
     Ok(())
 }

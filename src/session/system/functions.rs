@@ -148,6 +148,8 @@ fn slot_oid(slot: Slot) -> u32 {
         Slot::AnyElement => 2283,
         Slot::AnyArray => 2277,
         Slot::AnyNonArray => 2776,
+        Slot::AnyEnum => 3500,
+        Slot::AnyRecord => 2249,
         Slot::AnyCompatible => 5077,
         Slot::AnyCompatibleArray => 5078,
     }

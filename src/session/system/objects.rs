@@ -90,7 +90,7 @@ struct Class<'a> {
 /// `pg_class`.
 pub(super) fn classes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
     let (kind, method) = match &item.kind {
-        ItemKind::Schema => return Ok(()),
+        ItemKind::Schema | ItemKind::Type(_) => return Ok(()),
         ItemKind::Table(_) | ItemKind::System(_) => ("r", HEAP),
         ItemKind::View(view) if view.materialized => ("m", HEAP),
         ItemKind::View(_) => ("v", 0),
@@ -161,11 +161,12 @@ pub(super) fn attributes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>
         add_attribute(oid(item.id), at as i16 + 1, &attribute, rows)
     };
     match &item.kind {
-        ItemKind::Schema => {}
+        ItemKind::Schema | ItemKind::Type(_) => {}
         ItemKind::Table(table) => {
             for (at, (column, default)) in
                 table.desc.columns.iter().zip(&table.defaults).enumerate()
             {
+                let (_, default) = ColumnDefault::split(default.as_ref());
                 let identity = match default {
                     Some(ColumnDefault::Sequence { identity: true, always: true, .. }) => "a",
                     Some(ColumnDefault::Sequence { identity: true, .. }) => "d",

@@ -133,7 +133,7 @@ impl Binder<'_, '_> {
         let mut names = match root {
             ast::Expr::Identifier(ident) => vec![ident.clone()],
             ast::Expr::CompoundIdentifier(parts) => parts.clone(),
-            // (t).a is t.a, unless there is a column t.
+            // (t).a is t.a, unless there is a column t; what comes behind are fields.
             ast::Expr::Nested(inner) => match &**inner {
                 ast::Expr::Identifier(ident) if cx.scope.find(&name::ident(ident))?.is_none() => {
                     vec![ident.clone()]
@@ -142,34 +142,48 @@ impl Binder<'_, '_> {
             },
             _ => vec![],
         };
+        let is_table = matches!(root, ast::Expr::Nested(_));
         let mut rest = chain;
         while let ([AccessExpr::Dot(ast::Expr::Identifier(part)), behind @ ..], false) =
-            (rest, names.is_empty())
+            (rest, names.is_empty() || is_table && names.len() == 2)
         {
             names.push(part.clone());
             rest = behind;
         }
-        let whole = match names.len() {
+        let mut whole = match names.len() {
             0 | 1 => self.expr(root, cx)?,
             _ => self.expr(&ast::Expr::CompoundIdentifier(names), cx)?,
         };
-        let mut subscripts = vec![];
-        for access in rest {
-            match access {
-                AccessExpr::Subscript(subscript) => subscripts.push(subscript),
-                AccessExpr::Dot(_) => {
-                    return Err(Error::unsupported(
-                        "a field of a composite value",
-                        "Keep the fields in columns of their own.",
-                    )
-                    .at(position));
+        let is_dot = |access: &AccessExpr| matches!(access, AccessExpr::Dot(_));
+        for accesses in rest.chunk_by(|a, b| !is_dot(a) && !is_dot(b)) {
+            let of = self.settle(whole)?;
+            whole = match &accesses[0] {
+                AccessExpr::Dot(ast::Expr::Identifier(name)) => {
+                    self.named_field(&of, name, position)?.into()
                 }
-            }
+                AccessExpr::Dot(other) => {
+                    let message = format!("syntax error at or near \"{other}\"");
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, message).at(position));
+                }
+                AccessExpr::Subscript(_) => self.subscripted(of, accesses, position, cx)?,
+            };
         }
-        if subscripts.is_empty() {
-            return Ok(whole);
-        }
-        let whole = self.settle(whole)?;
+        Ok(whole)
+    }
+
+    /// A value with subscripts behind it.
+    fn subscripted(
+        &mut self,
+        whole: Typed,
+        accesses: &[AccessExpr],
+        position: Option<u32>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let subscript = |access| match access {
+            &AccessExpr::Subscript(ref subscript) => Some(subscript),
+            AccessExpr::Dot(_) => None,
+        };
+        let subscripts: Vec<_> = accesses.iter().filter_map(subscript).collect();
         match whole.ty.scalar {
             ScalarType::Array(element) => self.array_access(whole, element, &subscripts, cx),
             ScalarType::Jsonb => self.jsonb_access(whole, &subscripts, cx),

@@ -13,7 +13,7 @@ use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::{finished, scope_of};
 use crate::sql::bind::expr::{Clause, ExprContext};
-use crate::sql::bind::{name, types};
+use crate::sql::bind::{name, record, types};
 
 /// What a column's and a table's constraints come to.
 #[derive(Default)]
@@ -531,6 +531,7 @@ fn key_column(expr: &ast::Expr) -> Result<String> {
 
 /// The columns of CREATE TABLE … AS: the query's, under the names that are given.
 fn table_as(given: &[ast::ColumnDef], desc: &crate::repr::RelationDesc) -> Result<Vec<NewColumn>> {
+    record::refuse_anonymous(desc)?;
     if given.len() > desc.arity() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::{CreateView, Statement};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::describe;
-use crate::sql::bind::{name, text};
+use crate::sql::bind::{name, record, text};
 
 impl Binder<'_, '_> {
     /// CREATE VIEW. `statement`: the whole text, and where it begins in the string; none where
@@ -49,6 +49,7 @@ impl Binder<'_, '_> {
                 ));
             }
         }
+        record::refuse_anonymous(&desc)?;
         let text = match statement {
             Some((statement, offset)) => {
                 let text = text::query_text(statement, offset, edits)?;

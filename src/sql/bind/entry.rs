@@ -15,7 +15,7 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::Typed;
-use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 use crate::sql::parse::ast as syntax;
 use crate::sql::parse::position::Lines;
 use crate::sql::parse::{ParsedStatement, parse};
@@ -96,6 +96,7 @@ pub(super) fn scope_of(desc: &RelationDesc) -> Scope {
         columns: columns.collect(),
         primary_key: None,
         is_scalar: false,
+        absent: Absent::Never,
     })
 }
 

@@ -14,6 +14,7 @@ use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::name;
 use crate::sql::bind::operator;
+use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::scope::Scope;
 use crate::sql::bind::types;
@@ -250,7 +251,11 @@ impl Binder<'_, '_> {
                 self.function_of("overlay", &args, expr, cx)
             }
             Collate { expr: e, collation } => self.collate(e, collation, cx),
-            Function(function) => self.function_call(function, cx),
+            Tuple(_) => self.written_row(expr, cx),
+            Function(function) => match record::items(expr) {
+                Some(_) => self.written_row(expr, cx),
+                None => self.function_call(function, cx),
+            },
             Array(array) => self.array(array, None, self.expr_position(expr), cx).map(Bound::from),
             CompoundFieldAccess { root, access_chain } => self.field_access(root, access_chain, cx),
             Case { operand, conditions, else_result, .. } => {
@@ -262,6 +267,12 @@ impl Binder<'_, '_> {
             }
             other => Err(unsupported(other).at(self.expr_position(other))),
         }
+    }
+
+    fn written_row(&mut self, expr: &ast::Expr, cx: &mut ExprContext<'_>) -> Result<Bound> {
+        let items = record::items(expr).unwrap_or_default();
+        let position = self.expr_position(expr);
+        self.row(&items, cx).map(Bound::from).map_err(|e| e.at(position))
     }
 
     /// A column by its name alone.
@@ -282,16 +293,8 @@ impl Binder<'_, '_> {
                 {
                     return Ok(constant);
                 }
-                if let Some(table) = cx.scope.table(None, &name) {
-                    if let (true, [column]) = (table.is_scalar, table.columns.as_slice()) {
-                        let column = Typed::column(column.index, column.ty);
-                        return Ok(self.used(column, position, cx));
-                    }
-                    return Err(Error::unsupported(
-                        "a reference to a whole row",
-                        format!("Name the columns, or write {name}.* in the select list."),
-                    )
-                    .at(position));
+                if let Some(row) = self.whole_row(&name, position, cx)? {
+                    return Ok(row.into());
                 }
                 Err(cx.scope.missing_column(&name).at(position))
             }
@@ -338,12 +341,22 @@ impl Binder<'_, '_> {
 
     /// Notes where a column was used, for messages about grouping.
     fn used(&mut self, column: Typed, position: Option<u32>, cx: &mut ExprContext<'_>) -> Bound {
+        self.noted(column, position, cx).into()
+    }
+
+    /// As [`Binder::used`].
+    pub fn noted(
+        &mut self,
+        column: Typed,
+        position: Option<u32>,
+        cx: &mut ExprContext<'_>,
+    ) -> Typed {
         if let (Some(calls), crate::expr::scalar::Expr::Column(index)) =
             (&mut cx.calls, &column.expr)
         {
             calls.note_use(*index, position);
         }
-        column.into()
+        column
     }
 
     fn cast(
@@ -407,7 +420,6 @@ fn unsupported(expr: &ast::Expr) -> Error {
     use ast::Expr::*;
     match expr {
         In { .. } => Error::unsupported("IN with this operand", "Write (SELECT …) or a list."),
-        Tuple(_) => Error::unsupported("a row as a value", "Compare the columns one by one."),
         other => {
             let mut text = other.to_string();
             if text.chars().count() > 40 {

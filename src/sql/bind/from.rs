@@ -18,7 +18,7 @@ use crate::sql::bind::operator;
 use crate::sql::bind::query::OutputColumn;
 use crate::sql::bind::query::Query;
 use crate::sql::bind::relation::{Plan, Typed};
-use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 use crate::sql::bind::table_function::is_call;
 
 /// A relation with its names.
@@ -154,6 +154,7 @@ impl Binder<'_, '_> {
                     columns: table_columns(&columns),
                     primary_key: None,
                     is_scalar: false,
+                    absent: Absent::Never,
                 };
                 return self.aliased(plan, table, alias);
             }
@@ -220,6 +221,7 @@ impl Binder<'_, '_> {
             columns: table_columns(&columns),
             primary_key: None,
             is_scalar: false,
+            absent: Absent::Never,
         };
         let Source { plan, scope } = self.aliased(plan, table, Some(alias))?;
         Ok(Source { plan, scope: Scope { order, ..scope } })
@@ -277,6 +279,7 @@ impl Binder<'_, '_> {
             columns,
             primary_key: None,
             is_scalar: false,
+            absent: Absent::Never,
         };
         self.aliased(source.plan.project(indexes), table, Some(alias))
     }
@@ -428,6 +431,7 @@ impl Binder<'_, '_> {
                 columns: merged.iter().map(|(column, _)| column.clone()).collect(),
                 primary_key: None,
                 is_scalar: false,
+                absent: Absent::Never,
             });
         }
         scope.visible.splice(0..0, merged.into_iter().map(|(column, _)| column));
@@ -554,5 +558,6 @@ pub fn table_of(item: &Item) -> Table {
             .collect(),
         primary_key,
         is_scalar: false,
+        absent: Absent::Never,
     }
 }

@@ -35,6 +35,7 @@ mod order;
 mod outer;
 mod output;
 mod query;
+mod record;
 mod recursive;
 mod recursive_order;
 mod relation;

@@ -10,6 +10,7 @@ use crate::sql::bind::array::{self, AllOf};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
+use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::sets::refuse_set_argument;
 
@@ -89,10 +90,12 @@ impl Binder<'_, '_> {
             BinaryOperator::Overlaps => self.overlaps(left, right, cx),
             _ => {
                 let symbol = symbol(op);
-                if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
-                    return self.rows(a, &symbol, b, cx).map(Bound::from);
+                let is_comparison = matches!(&*symbol, "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=");
+                let row = record::values(left).filter(|_| is_comparison);
+                if let (Some(a), Some(b)) = (&row, record::values(right)) {
+                    return self.rows(a, &symbol, &b, cx).map(Bound::from);
                 }
-                if let (ast::Expr::Tuple(row), ast::Expr::Subquery(query)) = (left, right) {
+                if let (Some(row), ast::Expr::Subquery(query)) = (&row, right) {
                     return self.row_and_subquery(row, &symbol, right, query, cx).map(Bound::from);
                 }
                 let (l, r) = (self.expr(left, cx)?, self.expr(right, cx)?);
@@ -169,9 +172,9 @@ impl Binder<'_, '_> {
     /// `(a, b) = (c, d)` and the other comparisons, column by column.
     fn rows(
         &mut self,
-        left: &[ast::Expr],
+        left: &[&ast::Expr],
         symbol: &str,
-        right: &[ast::Expr],
+        right: &[&ast::Expr],
         cx: &mut ExprContext<'_>,
     ) -> Result<Typed> {
         if left.len() != right.len() {
@@ -192,7 +195,7 @@ impl Binder<'_, '_> {
     /// `(a, b) = (SELECT …)`.
     fn row_and_subquery(
         &mut self,
-        row: &[ast::Expr],
+        row: &[&ast::Expr],
         symbol: &str,
         right: &ast::Expr,
         query: &ast::Query,
@@ -252,8 +255,7 @@ impl Binder<'_, '_> {
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
         let typed = self.typed_expr(operand, cx)?;
-        let test = boolean(typed.expr.is_null(), false);
-        Ok(if negated { not(test) } else { test }.into())
+        Ok(self.null_test(&typed, negated).into())
     }
 
     /// `IS [NOT] TRUE` and `IS [NOT] FALSE`: the operand with NULL replaced, perhaps negated.
@@ -324,17 +326,12 @@ impl Binder<'_, '_> {
         negated: bool,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
-        let parts = if let ast::Expr::Tuple(left) = operand {
+        let rows = || list.iter().map(record::values).collect::<Option<Vec<_>>>();
+        let rows = record::values(operand).and_then(|left| Some((left, rows()?)));
+        let parts = if let Some((left, rows)) = rows {
             let mut parts = vec![];
-            for item in list {
-                let ast::Expr::Tuple(right) = item else {
-                    return Err(Error::new(
-                        SqlState::SYNTAX_ERROR,
-                        "unequal number of entries in row expressions",
-                    )
-                    .at(self.expr_position(item)));
-                };
-                parts.push(self.rows(left, "=", right, cx)?);
+            for right in rows {
+                parts.push(self.rows(&left, "=", &right, cx)?);
             }
             parts
         } else {

@@ -18,7 +18,7 @@ use crate::sql::bind::aggregate::{AGGREGATES, not_allowed};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::ExprContext;
 use crate::sql::bind::relation::Typed;
-use crate::sql::bind::scope::Scope;
+use crate::sql::bind::scope::{Scope, Table};
 
 /// The column of the outer row that stands for an aggregate of that query, until it is known which.
 const PENDING: usize = 1 << 42;
@@ -106,6 +106,12 @@ impl Binder<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// The table of an enclosing query that has a name, and the level of that query.
+    pub fn outer_table(&self, name: &str) -> Option<(usize, Table)> {
+        let mut levels = self.levels.iter().enumerate().rev().filter(|(_, level)| !level.hidden);
+        levels.find_map(|(at, level)| Some((at, level.scope.table(None, name)?.clone())))
     }
 
     /// Whether a table of that name is there but cannot be seen from here.

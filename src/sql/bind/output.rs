@@ -11,7 +11,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::scope::{Column, Scope};
-use crate::sql::bind::{figure, name};
+use crate::sql::bind::{figure, name, record};
 
 /// A column of the select list.
 #[derive(Clone, Debug)]
@@ -45,6 +45,13 @@ impl Binder<'_, '_> {
             match item {
                 ast::SelectItem::UnnamedExpr(expr) => {
                     let mut cx = ExprContext { scope, clause, calls: Some(&mut *calls) };
+                    if let Some(of) = record::starred(expr) {
+                        let fields = self.all_fields(&of, &mut cx)?.into_iter();
+                        let output =
+                            |(name, value): (_, Typed)| Output { name, value: value.into() };
+                        outputs.extend(fields.map(output));
+                        continue;
+                    }
                     let value = self.expr(expr, &mut cx)?;
                     outputs.push(Output { name: figure::column_name(expr), value });
                 }
@@ -96,10 +103,7 @@ impl Binder<'_, '_> {
         scope: &'s Scope,
     ) -> Result<&'s [Column]> {
         let ast::SelectItemQualifiedWildcardKind::ObjectName(object) = kind else {
-            return Err(Error::unsupported(
-                "the expansion of a composite value",
-                "Name the columns.",
-            ));
+            return Err(Error::internal("a record that was not expanded"));
         };
         let qualified = self.qualified(object)?;
         let schema = qualified.schema.as_deref();

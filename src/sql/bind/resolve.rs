@@ -8,6 +8,7 @@ use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
+use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 
 /// The type that a call of `func` with arguments of these types has.
@@ -48,6 +49,7 @@ impl Binder<'_, '_> {
     ) -> Result<Typed> {
         let left_type = left.as_ref().map(|left| left.scalar(self));
         let right_type = right.scalar(self);
+        record::check_comparable(left_type.flatten(), right_type).map_err(|e| e.at(position))?;
         let resolved = functions::resolve_operator(symbol, left_type, right_type)
             .map_err(|e| e.of_operator(symbol, left_type, right_type).at(position))?;
         self.call(&resolved, left.into_iter().chain([right]).collect())

@@ -39,6 +39,20 @@ pub struct Table {
     pub primary_key: Option<Vec<usize>>,
     /// Whether its name means its one column: a function of one value.
     pub is_scalar: bool,
+    /// Whether an outer join may leave its rows out.
+    pub absent: Absent,
+}
+
+/// Whether an outer join may leave a table's rows out, and how that is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Absent {
+    /// It never does.
+    #[default]
+    Never,
+    /// Where this column is NULL, which is of this type.
+    WhereNull(usize, ColumnType),
+    /// By no column.
+    Unknown,
 }
 
 /// The names that an expression may use.
@@ -90,6 +104,9 @@ impl Scope {
             if let Some(key) = &mut table.primary_key {
                 key.iter_mut().for_each(|column| *column += offset);
             }
+            if let Absent::WhereNull(column, _) = &mut table.absent {
+                *column += offset;
+            }
             self.tables.push(table);
         }
         self.visible.extend(right.visible.into_iter().map(moved));
@@ -98,6 +115,15 @@ impl Scope {
 
     /// Marks the columns from `from` to `to` as nullable: an outer join may leave them out.
     pub fn make_nullable(&mut self, from: usize, to: usize) {
+        for table in &mut self.tables {
+            let within = |column: &&Column| (from..to).contains(&column.index);
+            if table.absent == Absent::Never && table.columns.iter().any(|c| within(&c)) {
+                let known = table.columns.iter().find(|column| !column.ty.nullable);
+                table.absent = known.map_or(Absent::Unknown, |column| {
+                    Absent::WhereNull(column.index, ColumnType { nullable: true, ..column.ty })
+                });
+            }
+        }
         let columns = self.tables.iter_mut().flat_map(|table| &mut table.columns);
         for column in columns.chain(&mut self.visible) {
             if (from..to).contains(&column.index) {

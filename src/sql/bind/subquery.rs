@@ -14,6 +14,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::operator;
 use crate::sql::bind::query::Query;
+use crate::sql::bind::record;
 use crate::sql::bind::relation::{Plan, Typed};
 
 /// A bound subquery.
@@ -145,10 +146,7 @@ impl Binder<'_, '_> {
     ) -> Result<Typed> {
         let position = self.expr_position(whole);
         let level = self.levels.len();
-        let left = match left {
-            ast::Expr::Tuple(items) => items.as_slice(),
-            single => std::slice::from_ref(single),
-        };
+        let left = record::values(left).unwrap_or_else(|| vec![left]);
         let left = left.iter().map(|item| self.expr(item, cx)).collect::<Result<Vec<_>>>()?;
         let (Query { plan, columns, .. }, args) = self.asked(whole, query, cx)?;
         if columns.len() != left.len() {

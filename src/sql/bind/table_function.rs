@@ -20,7 +20,7 @@ use crate::sql::bind::from::Source;
 use crate::sql::bind::join::JoinKind;
 use crate::sql::bind::name;
 use crate::sql::bind::relation::{Plan, Typed};
-use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 
 /// What the parser calls `ROWS FROM (…)`, which it does not know ([`mod@crate::sql::parse`]).
 pub const ROWS_FROM: &str = "rows from";
@@ -242,6 +242,7 @@ impl Binder<'_, '_> {
             columns: columns.collect(),
             primary_key: None,
             is_scalar: names_len == 1 && !item.ordinality,
+            absent: Absent::Never,
         };
         if let Some(alias) = item.alias {
             if alias.columns.iter().any(|column| column.data_type.is_some()) {

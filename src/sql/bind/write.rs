@@ -269,14 +269,17 @@ impl Binder<'_, '_> {
     /// What a column is where no value is given.
     pub fn default_of(&mut self, table: &Table, at: usize) -> Result<ColumnSource> {
         let ty = table.desc.columns[at].ty;
-        match &table.defaults[at] {
-            None => Ok(ColumnSource::Default(Typed::null(ty).expr)),
-            Some(ColumnDefault::Sequence { id, .. }) => Ok(ColumnSource::Sequence(*id)),
-            Some(ColumnDefault::Expression(text)) => {
-                let name = &table.desc.columns[at].name;
-                Ok(ColumnSource::Default(self.default_expr(text, name, ty)?))
-            }
-        }
+        let (domain, own) = ColumnDefault::split(table.defaults[at].as_ref());
+        let text = match own {
+            Some(ColumnDefault::Sequence { id, .. }) => return Ok(ColumnSource::Sequence(*id)),
+            Some(ColumnDefault::Expression(text)) => Some(text.clone()),
+            _ => domain.and_then(|id| self.cx.catalog.domain_default(id)),
+        };
+        let Some(text) = text else {
+            return Ok(ColumnSource::Default(Typed::null(ty).expr));
+        };
+        let name = &table.desc.columns[at].name;
+        Ok(ColumnSource::Default(self.default_expr(&text, name, ty)?))
     }
 
     /// The default of a column as a value among others.
@@ -328,8 +331,8 @@ impl Binder<'_, '_> {
         overriding: Option<&str>,
     ) -> Result<()> {
         for at in targets {
-            let Some(ColumnDefault::Sequence { always, identity, .. }) = &table.defaults[*at]
-            else {
+            let (_, default) = ColumnDefault::split(table.defaults[*at].as_ref());
+            let Some(ColumnDefault::Sequence { always, identity, .. }) = default else {
                 continue;
             };
             let user = overriding.is_some_and(|text| text.contains("USER"));

@@ -17,7 +17,7 @@ pub mod limits;
 pub(in crate::sql) mod mutual;
 pub(in crate::sql) mod position;
 mod retain;
-mod rewrite;
+pub(in crate::sql) mod rewrite;
 mod session;
 mod statements;
 mod subscribe;

@@ -1,7 +1,7 @@
 //! Clauses that `sqlparser` does not know, spelled so that it does.
 //!
 //! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
-//! is [`mutual`]'s.
+//! is [`mutual`]'s; the star of `(r).*` becomes a field that no other is called.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,31 @@ use crate::sql::parse::mutual;
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
 
+/// The field that stands for all fields.
+pub const ALL_FIELDS: &str = "all fields";
+
+/// Whether a star stands for the fields of what is in parentheses or brackets before it.
+fn is_star(tokens: &[TokenWithSpan], at: usize) -> bool {
+    at >= 2
+        && tokens[at].token == Token::Mul
+        && tokens[at - 1].token == Token::Period
+        && matches!(tokens[at - 2].token, Token::RParen | Token::RBracket)
+}
+
+fn named(name: &str) -> Token {
+    Token::Word(Word { value: name.into(), quote_style: Some('"'), keyword: NO_KEYWORD })
+}
+
 /// The tokens with what the parser knows.
 pub fn rewrite<'t>(
     source: &Source<'_>,
     tokens: &'t [TokenWithSpan],
 ) -> Result<Cow<'t, [TokenWithSpan]>> {
-    let is_place =
-        |at: &usize| mutual::is_mutual(tokens, *at) || (*at > 0 && is_rows_from(tokens, *at));
+    let is_place = |at: &usize| {
+        mutual::is_mutual(tokens, *at)
+            || is_star(tokens, *at)
+            || (*at > 0 && is_rows_from(tokens, *at))
+    };
     let Some(first) = (0..tokens.len()).find(is_place) else { return Ok(Cow::Borrowed(tokens)) };
     let mut out = tokens[..first].to_vec();
     let mut at = first;
@@ -31,10 +49,11 @@ pub fn rewrite<'t>(
             at += 1;
         } else if mutual::is_mutual(tokens, at) {
             at += mutual::rewrite(source, &tokens[at..], &mut out)?;
+        } else if is_star(tokens, at) {
+            out.push(TokenWithSpan { token: named(ALL_FIELDS), span: token.span });
+            at += 1;
         } else {
-            let word =
-                Word { value: ROWS_FROM.into(), quote_style: Some('"'), keyword: NO_KEYWORD };
-            out.push(TokenWithSpan { token: Token::Word(word), span: token.span });
+            out.push(TokenWithSpan { token: named(ROWS_FROM), span: token.span });
             at += 2;
         }
     }
