@@ -87,6 +87,7 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Cidr => &["10.0.0.0/8", "2001:db8::/32"],
         ScalarType::Macaddr => &["08:00:2b:01:02:03"],
         ScalarType::Array(element) => return array_of(element.scalar(), random),
+        ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name => {
             let count = random.random_range(0..5);
             return (0..count).map(|_| *PIECES.choose(random).unwrap()).collect();

@@ -290,7 +290,7 @@ fn what_is_not_there_says_so() {
     for query in [
         "select generate_series(1, 3) as g group by g",
         "select jsonb_each('{}')",
-        "select t from t",
+        "select u from t left join (select nullif(1, id) as a from t) u on true",
         "select id from t for update",
         "select id from t tablesample system (1)",
         "explain analyze insert into t values (1)",
