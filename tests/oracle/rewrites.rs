@@ -1,10 +1,12 @@
 //! What must not matter: how many workers there are, which indexes, how changes are cut into
-//! transactions, and how a query is planned.
+//! transactions, how joins are planned, and whether a rule of the optimizer runs.
 //!
 //! Two servers get the same statements, and differ in all of that.
 
 use rand::Rng;
 use rand::rngs::StdRng;
+
+use weir::optimizer::pipeline::{FINISH, SIMPLIFY};
 
 use crate::answer::{Answer, Verdict, compare};
 use crate::query::Maker;
@@ -12,6 +14,8 @@ use crate::support::weir::Weir;
 use crate::support::wire::Client;
 use crate::tables;
 
+/// How the other server plans joins.
+const STRATEGIES: [&str; 4] = ["auto", "linear", "delta", "wco"];
 /// Views that are compared at a time, and groups of changes.
 const VIEWS: usize = 6;
 const CHANGES: usize = 4;
@@ -58,13 +62,14 @@ impl Twins {
             let query = Maker::new(rng).query(1);
             let name = format!("v{}", self.views);
             self.views += 1;
+            let settings = self.plan_otherwise(rng);
             let sql = format!("CREATE MATERIALIZED VIEW {name} AS {}", query.sql);
             let (plain, other) = (self.plain.run(&sql), self.other.run(&sql));
             let codes = [&plain, &other]
                 .map(|outcome| outcome.error.as_ref().map(|error| error.code().to_string()));
-            assert_eq!(codes[0], codes[1], "{sql}");
+            assert_eq!(codes[0], codes[1], "{settings}; {sql}");
             if codes[0].is_none() {
-                views.push((name, query.sql));
+                views.push((name, format!("/* {settings} */ {}", query.sql)));
             }
         }
         let mut faults = Vec::new();
@@ -78,12 +83,24 @@ impl Twins {
         faults
     }
 
+    /// Sets how the other server plans from now on.
+    fn plan_otherwise(&mut self, rng: &mut StdRng) -> String {
+        let strategy = STRATEGIES[rng.random_range(0..STRATEGIES.len())];
+        let rules: Vec<&str> = SIMPLIFY.iter().chain(FINISH).map(|rule| rule.name).collect();
+        // Now and then all of them run.
+        let rule = rules.get(rng.random_range(0..rules.len() * 5 / 4)).unwrap_or(&"");
+        let settings =
+            format!("SET weir.join_strategy = '{strategy}'; SET weir.disabled_rules = '{rule}'");
+        self.other.run(&settings).rows(&settings);
+        settings
+    }
+
     /// The same statements, in one transaction and in one each.
     fn change(&mut self, rng: &mut StdRng) {
         let count = rng.random_range(1..4);
         let statements: Vec<String> =
             (0..count).flat_map(|_| tables::change(rng, &mut self.id)).collect();
-        let mut run = |client: &mut Client, sql: &str| {
+        let run = |client: &mut Client, sql: &str| {
             let outcome = client.run(sql);
             assert_eq!(outcome.error, None, "{sql}");
         };
