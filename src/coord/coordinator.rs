@@ -16,7 +16,7 @@ use crate::coord::commits::{Ack, Recent};
 use crate::coord::gate::Gate;
 use crate::coord::log_writer::{LogRequest, LogWriter};
 use crate::coord::objects::Objects;
-use crate::coord::observations::Observing;
+use crate::coord::observations::{Observing, Reporting};
 use crate::coord::reads::Reader;
 use crate::coord::request::{Event, Reply, Snapshot, When};
 use crate::coord::sequences::Sequences;
@@ -68,6 +68,8 @@ pub struct Coordinator {
     pub(super) sequences: Sequences,
     /// Questions about dataflows, by number.
     pub(super) observing: BTreeMap<u64, Observing>,
+    /// Questions about all that has changed, by number.
+    pub(super) reporting: BTreeMap<u64, Reporting>,
     pub(super) recent: Recent,
     pub(super) acks: Vec<Ack>,
     pub(super) waiters: Vec<Waiter>,
@@ -163,6 +165,8 @@ impl Coordinator {
                 let _ = reply.send(stream);
             }
             Event::Observe { object, reply } => self.observe_object(object, reply),
+            Event::Introspect { reply } => self.introspect(reply),
+            Event::SwitchIntrospection { on } => self.workers.send(Command::Introspect(on)),
             Event::Subscribe { request, reply } => {
                 let stream = self.subscribe(*request);
                 let _ = reply.send(stream);
@@ -203,6 +207,7 @@ impl Coordinator {
             Response::ChangesFailed { reader, at, error } => self.changes_failed(reader, at, error),
             Response::Hydrated { dataflow, .. } => self.hydrated(dataflow),
             Response::Observed { request, observation } => self.observed(request, observation),
+            Response::Reported { request, report } => self.reported(request, *report),
         }
     }
 

@@ -5,9 +5,10 @@
 //! log in slices. An error after an append has begun is the end of the engine, since what is on
 //! the disk is then unknown.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ const FREE_BYTES_MIN: u64 = 32 << 20;
 const FREE_SPACE_INTERVAL: Duration = Duration::from_millis(200);
 /// How much of a fold is done at once between two groups.
 const FOLD_SLICE_BYTES: usize = 1 << 20;
+/// How many groups are kept for whoever asks.
+const FLUSHES_MAX: usize = 256;
 /// How often the writer looks whether a fold is due.
 const FOLD_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -39,10 +42,31 @@ pub(crate) enum LogRequest {
     Stop,
 }
 
+/// A group of transactions that was made durable together.
+#[derive(Clone, Debug)]
+pub struct Flush {
+    /// The time of the last transaction.
+    pub through: Timestamp,
+    /// How many there were.
+    pub transactions: usize,
+    /// How long it took to append them and to sync.
+    pub took: Duration,
+}
+
+/// What the writer tells whoever asks.
+#[derive(Default)]
+struct Seen {
+    /// How much the log and its checkpoint take.
+    disk_bytes: AtomicU64,
+    /// The newest groups that nobody has asked for.
+    flushes: Mutex<VecDeque<Flush>>,
+}
+
 /// The coordinator's end.
 pub(crate) struct LogWriter {
     requests: Sender<LogRequest>,
     full: Arc<AtomicBool>,
+    seen: Arc<Seen>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,11 +75,13 @@ impl LogWriter {
     pub(crate) fn start(store: Store, events: UnboundedSender<Event>) -> Result<LogWriter> {
         let (requests, receiver) = channel();
         let full = Arc::new(AtomicBool::new(false));
+        let seen = Arc::new(Seen::default());
         let writer = Writer {
             store,
             receiver,
             events,
             full: full.clone(),
+            seen: seen.clone(),
             lease: 0,
             fold_below: 0,
             space_seen: None,
@@ -64,7 +90,7 @@ impl LogWriter {
             .name("log".into())
             .spawn(move || writer.run())
             .map_err(|e| Error::internal(format!("could not start the log's thread: {e}")))?;
-        Ok(LogWriter { requests, full, thread: Some(thread) })
+        Ok(LogWriter { requests, full, seen, thread: Some(thread) })
     }
 
     /// Queues a request. A writer that has failed has said so by an event.
@@ -75,6 +101,17 @@ impl LogWriter {
     /// Whether there is too little space for further writes.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes the log and its checkpoint take, as last seen.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.seen.disk_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The newest groups of transactions, of those that were not asked for before.
+    pub(crate) fn take_flushes(&self) -> Vec<Flush> {
+        let flushes = self.seen.flushes.lock();
+        flushes.map(|mut flushes| flushes.drain(..).collect()).unwrap_or_default()
     }
 
     /// Waits for what is queued, and for the thread's end.
@@ -91,6 +128,7 @@ struct Writer {
     receiver: Receiver<LogRequest>,
     events: UnboundedSender<Event>,
     full: Arc<AtomicBool>,
+    seen: Arc<Seen>,
     lease: Timestamp,
     fold_below: Timestamp,
     space_seen: Option<Instant>,
@@ -147,12 +185,22 @@ impl Writer {
             next = self.receiver.try_recv().ok();
         }
         if !transactions.is_empty() || sync || stop {
+            let began = Instant::now();
             self.store.append(&transactions)?;
             self.store.sync()?;
             let through = transactions.last().map(|t| t.time);
+            self.note_flush(through, transactions.len(), began);
             let _ = self.events.send(Event::Durable { through, lease: self.lease });
         }
         Ok(!stop)
+    }
+
+    fn note_flush(&self, through: Option<Timestamp>, transactions: usize, began: Instant) {
+        let (Some(through), Ok(mut flushes)) = (through, self.seen.flushes.lock()) else { return };
+        if flushes.len() >= FLUSHES_MAX {
+            flushes.pop_front();
+        }
+        flushes.push_back(Flush { through, transactions, took: began.elapsed() });
     }
 
     fn fold(&mut self) -> Result<()> {
@@ -175,6 +223,7 @@ impl Writer {
             return;
         }
         self.space_seen = Some(Instant::now());
+        self.seen.disk_bytes.store(self.store.disk_bytes(), Ordering::Relaxed);
         match self.store.free_space() {
             Ok(bytes) => self.full.store(bytes < FREE_BYTES_MIN, Ordering::Relaxed),
             Err(error) => tracing::warn!(%error, "free space is not known"),

@@ -89,6 +89,11 @@ impl Objects {
     }
 
     /// All objects.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (GlobalId, &Object)> {
+        self.0.iter().map(|(id, object)| (*id, object))
+    }
+
+    /// All objects, to be changed.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (GlobalId, &mut Object)> {
         self.0.iter_mut().map(|(id, object)| (*id, object))
     }

@@ -1,13 +1,20 @@
-//! What dataflows cost, as all workers saw it.
+//! What dataflows cost, as all workers saw it, and what all of the engine does.
 
 use std::sync::Arc;
 
 use crate::coord::coordinator::Coordinator;
-use crate::coord::request::{Observed, Reply, dropped};
+use crate::coord::request::{Introspection, ObjectState, Observed, Reply, dropped};
 use crate::dataflow::command::Command;
 use crate::plan::observed::Observation;
 use crate::plan::physical::Dataflow;
+use crate::profile::report::Report;
 use crate::repr::{GlobalId, Timestamp};
+
+/// A question about all that has changed, which workers have not all answered.
+pub(super) struct Reporting {
+    reports: Vec<Report>,
+    reply: Reply<Introspection>,
+}
 
 /// A question that workers have not all answered.
 pub(super) struct Observing {
@@ -41,6 +48,48 @@ impl Coordinator {
         self.workers.send(Command::Observe { request, dataflow, need });
     }
 
+    /// Has the workers report what has changed since they last did.
+    pub(super) fn introspect(&mut self, reply: Reply<Introspection>) {
+        let request = self.number();
+        self.flush();
+        self.reporting.insert(request, Reporting { reports: Vec::new(), reply });
+        self.workers.send(Command::Report { request });
+    }
+
+    /// Takes a worker's report.
+    pub(super) fn reported(&mut self, request: u64, report: Report) {
+        let Some(reporting) = self.reporting.get_mut(&request) else { return };
+        reporting.reports.push(report);
+        if reporting.reports.len() < self.workers.count() {
+            return;
+        }
+        let Some(Reporting { reports, reply }) = self.reporting.remove(&request) else { return };
+        let objects = self.objects.iter().filter(|(id, _)| *id >= GlobalId::FIRST_USER);
+        let objects = objects.map(|(id, object)| ObjectState {
+            id,
+            since: object.since,
+            last_change: object.last_change,
+            hydrating: object.hydrating,
+            readers: object.readers,
+            dependents: object.dependents.len(),
+        });
+        let introspection = Introspection {
+            taken: self.clock.read(),
+            objects: objects.collect(),
+            subscriptions: self.subscription_states(),
+            workers: reports,
+            durable: self.gate.durable(),
+            backlog: self.workers.backlog(),
+            log_bytes: self.log.disk_bytes(),
+            flushes: self.log.take_flushes(),
+        };
+        // What is told depends on all that was written.
+        let tip = self.gate.tip();
+        self.when_released(tip, move || {
+            let _ = reply.send(Ok(introspection));
+        });
+    }
+
     /// Takes what a worker has seen.
     pub(super) fn observed(&mut self, request: u64, observation: Observation) {
         let Some(observing) = self.observing.get_mut(&request) else { return };
@@ -50,7 +99,10 @@ impl Coordinator {
         }
         if let Some(Observing { plan, mut seen, reply }) = self.observing.remove(&request) {
             seen.sort_by_key(|observation| observation.worker);
-            let _ = reply.send(Ok(Observed { plan, workers: seen }));
+            let tip = self.gate.tip();
+            self.when_released(tip, move || {
+                let _ = reply.send(Ok(Observed { plan, workers: seen }));
+            });
         }
     }
 }

@@ -114,6 +114,7 @@ impl Opening {
             withheld: BTreeSet::new(),
             sequences,
             observing: BTreeMap::new(),
+            reporting: BTreeMap::new(),
             recent: Recent::default(),
             acks: Vec::new(),
             waiters: Vec::new(),

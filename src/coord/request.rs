@@ -9,11 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::catalog::item::Sequence;
 use crate::catalog::objects::{Catalog, Change};
+pub use crate::coord::log_writer::Flush;
 use crate::dataflow::command::{Bounds, ReaderId, Response};
 use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
 use crate::plan::observed::Observation;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
+pub use crate::profile::report::Report;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
@@ -29,6 +31,8 @@ pub(crate) enum Event {
     Ids { count: u64, reply: Reply<GlobalId> },
     Read { at: Timestamp, read: Read, observer: Option<Reply<Observed>>, reply: Reply<RowStream> },
     Observe { object: GlobalId, reply: Reply<Observed> },
+    Introspect { reply: Reply<Introspection> },
+    SwitchIntrospection { on: bool },
     Subscribe { request: Box<SubscribeRequest>, reply: Reply<ChangeStream> },
     Advance { reader: ReaderId, reply: Reply<Timestamp> },
     Credit { reader: ReaderId, bytes: u64 },
@@ -204,6 +208,61 @@ pub struct Observed {
     pub plan: Arc<Dataflow>,
     /// What each worker saw of it.
     pub workers: Vec<Observation>,
+}
+
+/// What the engine does: the workers tell what has changed, all else is told whole.
+#[derive(Clone, Debug)]
+pub struct Introspection {
+    /// When.
+    pub taken: Timestamp,
+    /// What the workers hold.
+    pub objects: Vec<ObjectState>,
+    /// What is being watched.
+    pub subscriptions: Vec<SubscriptionState>,
+    /// What has changed on each worker.
+    pub workers: Vec<Report>,
+    /// All up to here is on the disk.
+    pub durable: Timestamp,
+    /// Commands that workers have not taken.
+    pub backlog: usize,
+    /// How large the log and its checkpoint are.
+    pub log_bytes: u64,
+    /// The newest groups of transactions that were made durable, of those not told before.
+    pub flushes: Vec<Flush>,
+}
+
+/// A table, an index, a maintained view or a transient dataflow.
+#[derive(Clone, Debug)]
+pub struct ObjectState {
+    /// Which.
+    pub id: GlobalId,
+    /// The earliest time at which it can be read.
+    pub since: Timestamp,
+    /// When it may last have changed; 0 where it never has.
+    pub last_change: Timestamp,
+    /// Workers on which it is not complete yet.
+    pub hydrating: usize,
+    /// Reads that stand on it.
+    pub readers: usize,
+    /// Dataflows that import it.
+    pub dependents: usize,
+}
+
+/// A subscription.
+#[derive(Clone, Debug)]
+pub struct SubscriptionState {
+    /// Its number.
+    pub reader: ReaderId,
+    /// Its dataflow.
+    pub dataflow: Option<GlobalId>,
+    /// What it reads.
+    pub objects: Vec<GlobalId>,
+    /// From when on it shows changes.
+    pub as_of: Timestamp,
+    /// All up to here has been told.
+    pub told: Timestamp,
+    /// Changes that are not complete everywhere, or not durable.
+    pub waiting: usize,
 }
 
 /// What a read is going to have cost.
@@ -412,6 +471,16 @@ impl Client {
         let observer = Some(reply);
         let rows = self.ask(|reply| Event::Read { at, read, observer, reply }).await?;
         Ok((rows, Watch(seen)))
+    }
+
+    /// What the engine does, and what of that has changed since this was last asked.
+    pub async fn introspect(&self) -> Result<Introspection> {
+        self.ask(|reply| Event::Introspect { reply }).await
+    }
+
+    /// Has workers log what operators do, or not any more.
+    pub fn switch_introspection(&self, on: bool) {
+        let _ = self.events.send(Event::SwitchIntrospection { on });
     }
 
     /// What a maintained view or an index costs, once it shows all that is written.

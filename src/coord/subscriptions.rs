@@ -13,7 +13,7 @@ use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
 use crate::coord::reads::{Reader, ReaderKind};
 use crate::coord::request::{
-    ChangeEvent, ChangeStream, READER_CREDIT, Reply, SubscribeRequest, dropped,
+    ChangeEvent, ChangeStream, READER_CREDIT, Reply, SubscribeRequest, SubscriptionState, dropped,
 };
 use crate::dataflow::command::{Command, ReaderId};
 use crate::error::{Error, Result, SqlState};
@@ -30,6 +30,8 @@ pub(super) struct Subscription {
     waiting: Vec<(Timestamp, Row, Diff)>,
     /// The failure that ends it, once its time may leave.
     failure: Option<(Timestamp, Error)>,
+    /// From when on it shows changes.
+    as_of: Timestamp,
     /// All up to here has been told.
     told: Timestamp,
 }
@@ -65,6 +67,7 @@ impl Coordinator {
             uppers: vec![Some(0); self.workers.count()],
             waiting: Vec::new(),
             failure: None,
+            as_of,
             told: as_of.saturating_sub(1),
         };
         let kind = ReaderKind::Subscription(Box::new(subscription));
@@ -82,6 +85,22 @@ impl Coordinator {
         });
         self.workers.send(Command::Credit { reader, bytes: READER_CREDIT });
         Ok(ChangeStream { reader, as_of, changes, events: self.events.clone() })
+    }
+
+    /// All subscriptions.
+    pub(super) fn subscription_states(&self) -> Vec<SubscriptionState> {
+        let state = |(id, reader): (&ReaderId, &Reader)| match &reader.kind {
+            ReaderKind::Subscription(subscription) => Some(SubscriptionState {
+                reader: *id,
+                dataflow: reader.dataflow,
+                objects: reader.objects.clone(),
+                as_of: subscription.as_of,
+                told: subscription.told,
+                waiting: subscription.waiting.len(),
+            }),
+            ReaderKind::Peek { .. } => None,
+        };
+        self.readers.iter().filter_map(state).collect()
     }
 
     /// The time of the newest content that may be seen: now, where nothing is under way.

@@ -15,6 +15,7 @@ use crate::expr::mfp::Mfp;
 use crate::plan::observed::Observation;
 pub use crate::plan::physical::Bounds;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
+use crate::profile::report::Report;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
@@ -84,6 +85,11 @@ pub enum Command {
         dataflow: GlobalId,
         /// The time.
         need: Timestamp,
+    },
+    /// Asks what has changed since this was last asked.
+    Report {
+        /// Goes with the answer.
+        request: u64,
     },
     /// Opens or closes the log of what operators do.
     Introspect(bool),
@@ -191,5 +197,12 @@ pub enum Response {
         request: u64,
         /// What was seen.
         observation: Observation,
+    },
+    /// What has changed on this worker.
+    Reported {
+        /// That of the question.
+        request: u64,
+        /// What has changed.
+        report: Box<Report>,
     },
 }

@@ -155,6 +155,10 @@ impl Loop<'_> {
                 self.ledger.ask(Question { request, dataflow, need });
                 self.observe();
             }
+            Command::Report { request } => {
+                let report = self.ledger.report(self.worker.index(), &mut self.traces);
+                (self.respond)(Response::Reported { request, report: Box::new(report) });
+            }
             Command::Introspect(on) => self.ledger.switch(self.worker, on),
             Command::Stop => {}
         }

@@ -27,6 +27,7 @@ pub mod peek;
 pub mod pressure;
 mod readers;
 pub mod render;
+mod report;
 pub mod scan;
 pub mod subscribe;
 pub mod traces;

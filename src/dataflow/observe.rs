@@ -5,16 +5,18 @@
 //! they lie. An [`Observation`] puts the three together when somebody asks, so that a worker that
 //! nobody asks pays for the log alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use timely::worker::Worker;
 
 use super::arrangement::size;
 use super::logging::Logs;
+use super::report::Told;
 use super::traces::Traces;
 use crate::plan::observed::{Figures, Observation, Place};
 use crate::plan::physical::{Dataflow, Node};
+use crate::profile::report::DataflowReport;
 use crate::profile::tally::{Channel, Tally};
 use crate::repr::{GlobalId, Timestamp};
 
@@ -35,17 +37,21 @@ pub(super) struct Question {
 /// What is known of the dataflows of a worker beside what the log tells.
 #[derive(Default)]
 pub(super) struct Ledger {
-    logs: Logs,
-    dataflows: BTreeMap<GlobalId, Claim>,
+    pub(super) logs: Logs,
+    pub(super) dataflows: BTreeMap<GlobalId, Claim>,
     questions: Vec<Question>,
+    /// What was reported.
+    pub(super) told: Told,
 }
 
 /// What belongs to a dataflow.
-struct Claim {
-    operators: Range<usize>,
-    places: Places,
+pub(super) struct Claim {
+    pub(super) operators: Range<usize>,
+    pub(super) places: Places,
     /// The arrangements that it imports: the place, and the object that made it.
     imports: Vec<(Place, GlobalId)>,
+    /// Whether it was reported.
+    pub(super) told: bool,
 }
 
 impl Ledger {
@@ -61,18 +67,23 @@ impl Ledger {
             _ => None,
         };
         let imports = plan.nodes.iter().enumerate().filter_map(import).collect();
-        self.dataflows.insert(plan.id, Claim { operators, places, imports });
+        self.dataflows.insert(plan.id, Claim { operators, places, imports, told: false });
     }
 
     /// Notes the dataflow of a table.
     pub(super) fn claim_table(&mut self, id: GlobalId, operators: Range<usize>) {
-        self.dataflows.insert(id, Claim { operators, places: Vec::new(), imports: Vec::new() });
+        let (places, imports) = (Vec::new(), Vec::new());
+        self.dataflows.insert(id, Claim { operators, places, imports, told: false });
     }
 
     /// Forgets a dataflow.
     pub(super) fn release(&mut self, id: GlobalId) {
         let Some(claim) = self.dataflows.remove(&id) else { return };
         size::forget(claim.operators.clone());
+        if claim.told {
+            let (first, end) = (claim.operators.start, claim.operators.end);
+            self.told.gone.push(DataflowReport { first, end, object: id });
+        }
         self.logs.tally.borrow_mut().forget(claim.operators);
     }
 
@@ -136,17 +147,21 @@ impl Ledger {
 impl Claim {
     /// The place that an operator was built for; what was built for none keeps the whole going,
     /// and is counted to the sink.
-    fn place(&self, operator: usize) -> Place {
+    pub(super) fn place(&self, operator: usize) -> Place {
         let own = self.places.iter().find(|(range, _)| range.contains(&operator));
         own.map_or(Place::Sink, |(_, place)| *place)
+    }
+
+    /// The operators by their addresses.
+    pub(super) fn addresses<'t>(&self, tally: &'t Tally) -> BTreeMap<&'t [usize], usize> {
+        let known = self.operators.clone().filter_map(|id| Some((id, tally.operator(id)?)));
+        known.map(|(id, operator)| (&operator.address[..], id)).collect()
     }
 
     /// How many updates went from each place to others: a stream that several read counts once,
     /// batches of an arrangement do not count.
     fn sent(&self, tally: &Tally) -> BTreeMap<Place, u64> {
-        let known = self.operators.clone().filter_map(|id| Some((id, tally.operator(id)?)));
-        let by_address: HashMap<&[usize], usize> =
-            known.map(|(id, operator)| (&operator.address[..], id)).collect();
+        let by_address = self.addresses(tally);
         let end = |scope: &[usize], operator: usize| {
             let mut address = scope.to_vec();
             address.extend((operator != 0).then_some(operator));

@@ -93,6 +93,11 @@ impl Traces {
         self.0.get_mut(&maker)
     }
 
+    /// All arrangements, each with the object that made it.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&GlobalId, &mut Maintained)> {
+        self.0.iter_mut()
+    }
+
     /// Drops an arrangement.
     pub fn remove(&mut self, maker: GlobalId) {
         self.0.remove(&maker);

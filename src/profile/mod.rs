@@ -5,6 +5,8 @@
 //!
 //! * [`event`] — operators, channels, activations, messages, arrangements
 //! * [`tally`] — events added up by operator and by channel, as they come
+//! * [`report`] — what of that has changed
 
 pub mod event;
+pub mod report;
 pub mod tally;

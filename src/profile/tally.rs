@@ -8,9 +8,38 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
 
 use super::event::{ChannelId, Event, Message, OperatorId};
 use crate::repr::Timestamp;
+
+/// What has become of something since somebody asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Change {
+    #[default]
+    None,
+    Active,
+    New,
+}
+
+impl Change {
+    /// Says that something happened; whether it is the first thing.
+    fn activate(&mut self) -> bool {
+        let is_first = *self == Change::None;
+        if is_first {
+            *self = Change::Active;
+        }
+        is_first
+    }
+
+    /// Whether it is new, where anything has changed; nothing has, after that.
+    fn take(&mut self) -> Option<bool> {
+        match std::mem::take(self) {
+            Change::None => None,
+            change => Some(change == Change::New),
+        }
+    }
+}
 
 /// What is known of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +54,7 @@ pub struct Operator {
     pub activations: u64,
     /// Activations by the binary logarithm of their nanoseconds, as far as there are any.
     pub histogram: Vec<u64>,
-    changed: bool,
+    change: Change,
 }
 
 /// What is known of a channel.
@@ -43,11 +72,11 @@ pub struct Channel {
     pub sent: Vec<Traffic>,
     /// What this worker received over it, by the worker that sent it.
     pub received: Vec<Traffic>,
-    changed: bool,
+    change: Change,
 }
 
 /// What went over a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// How many messages.
     pub messages: u64,
@@ -56,7 +85,7 @@ pub struct Traffic {
 }
 
 /// How a worker has slept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parks {
     /// How often.
     pub count: u64,
@@ -89,13 +118,15 @@ impl Tally {
     pub fn add(&mut self, at: Timestamp, event: Event) {
         match event {
             Event::Operator { id, address, name } => {
-                let operator = Operator { address, name, changed: true, ..Operator::default() };
+                let change = Change::New;
+                let operator = Operator { address, name, change, ..Operator::default() };
                 self.operators.insert(id, operator);
                 self.changed_operators.push(id);
             }
             Event::Channel { id, scope, source, target, batches } => {
                 let idle = Channel::default();
-                let channel = Channel { scope, source, target, batches, changed: true, ..idle };
+                let change = Change::New;
+                let channel = Channel { scope, source, target, batches, change, ..idle };
                 self.channels.insert(id, channel);
                 self.changed_channels.push(id);
             }
@@ -136,7 +167,7 @@ impl Tally {
                 operator.histogram.resize(bucket + 1, 0);
             }
             operator.histogram[bucket] += 1;
-            if !std::mem::replace(&mut operator.changed, true) {
+            if operator.change.activate() {
                 self.changed_operators.push(id);
             }
             return;
@@ -154,7 +185,7 @@ impl Tally {
         }
         by_worker[worker].messages += 1;
         by_worker[worker].records += message.records.unsigned_abs();
-        if !std::mem::replace(&mut channel.changed, true) {
+        if channel.change.activate() {
             self.changed_channels.push(message.channel);
         }
     }
@@ -187,24 +218,21 @@ impl Tally {
         self.parks
     }
 
-    /// The operators that have come or run since this was last asked, and are still there.
-    pub fn take_changed_operators(&mut self) -> Vec<OperatorId> {
-        let mut changed = std::mem::take(&mut self.changed_operators);
-        changed.retain(|id| match self.operators.get_mut(id) {
-            Some(operator) => std::mem::take(&mut operator.changed),
-            None => false,
-        });
-        changed
+    /// The operators that have come or run since this was last asked, and are still there, and
+    /// whether each has come.
+    pub fn take_changed_operators(&mut self) -> Vec<(OperatorId, bool)> {
+        let changed = std::mem::take(&mut self.changed_operators);
+        let operators = &mut self.operators;
+        let news = |id| Some((id, operators.get_mut(&id)?.change.take()?));
+        changed.into_iter().filter_map(news).collect()
     }
 
     /// The same of channels that have come or carried something.
-    pub fn take_changed_channels(&mut self) -> Vec<ChannelId> {
-        let mut changed = std::mem::take(&mut self.changed_channels);
-        changed.retain(|id| match self.channels.get_mut(id) {
-            Some(channel) => std::mem::take(&mut channel.changed),
-            None => false,
-        });
-        changed
+    pub fn take_changed_channels(&mut self) -> Vec<(ChannelId, bool)> {
+        let changed = std::mem::take(&mut self.changed_channels);
+        let channels = &mut self.channels;
+        let news = |id| Some((id, channels.get_mut(&id)?.change.take()?));
+        changed.into_iter().filter_map(news).collect()
     }
 }
 
@@ -256,8 +284,8 @@ mod tests {
         (1..=3).for_each(|id| operator(&mut tally, id));
         let (scope, ends) = (vec![0], (1, 0));
         tally.add(0, Event::Channel { id: 9, scope, source: ends, target: ends, batches: false });
-        assert_eq!(tally.take_changed_operators(), [1, 2, 3]);
-        assert_eq!(tally.take_changed_channels(), [9]);
+        assert_eq!(tally.take_changed_operators(), [(1, true), (2, true), (3, true)]);
+        assert_eq!(tally.take_changed_channels(), [(9, true)]);
         for id in [3, 1, 3] {
             tally.add(1, Event::Started(id));
             tally.add(2, Event::Stopped(id));
@@ -267,8 +295,8 @@ mod tests {
         tally.add(3, Event::Sent(message));
         tally.add(4, Event::Received(message));
         tally.forget(1..2);
-        assert_eq!(tally.take_changed_operators(), [3]);
-        assert_eq!(tally.take_changed_channels(), [9]);
+        assert_eq!(tally.take_changed_operators(), [(3, false)]);
+        assert_eq!(tally.take_changed_channels(), [(9, false)]);
         assert!(tally.take_changed_operators().is_empty());
         let channel = tally.channel(9).unwrap();
         assert_eq!(channel.sent, [Traffic::default(), Traffic { messages: 2, records: 14 }]);

@@ -2,9 +2,9 @@
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
 //! ours (`front`, `analyze`, `session`, `subscribe`, `retain`) for what is Weir's own or what
-//! `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames` and `grouping` have spelled
-//! what it lacks within a query. `position` maps places in the token stream to the characters of
-//! the string.
+//! `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames` and `grouping` have
+//! spelled what it lacks within a query. `position` maps places in the token stream to the
+//! characters of the string.
 
 mod analyze;
 pub mod ast;

@@ -1,0 +1,176 @@
+//! What has changed on this worker since it was last asked, as a [`Report`].
+//!
+//! Sums that stayed the same are not told again, so that a thousand idle views cost a report next
+//! to nothing. The errors of relations are few or in the way of everything; those are told whole.
+
+use std::collections::BTreeMap;
+
+use differential_dataflow::trace::cursor::cursor_list;
+use differential_dataflow::trace::{Cursor, TraceReader};
+use timely::progress::Antichain;
+
+use super::arrangement::{RowTrace, Size, size, upper_of};
+use super::emit::error_of;
+use super::observe::{Claim, Ledger};
+use super::traces::Traces;
+use crate::plan::observed::Place;
+use crate::profile::report::{
+    ArrangementReport, ChannelMade, ChannelReport, DataflowReport, ErrorReport, FrontierReport,
+    OperatorMade, OperatorReport, Report,
+};
+use crate::repr::{GlobalId, Timestamp};
+
+/// So many different errors of a relation are told.
+const ERRORS_MAX: usize = 1000;
+
+/// What was told before.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Dataflows that are gone since, of those that were told.
+    pub(super) gone: Vec<DataflowReport>,
+    sizes: BTreeMap<usize, (GlobalId, Size)>,
+    frontiers: BTreeMap<GlobalId, (Timestamp, Option<Timestamp>)>,
+}
+
+impl Ledger {
+    /// What has changed since the last report.
+    pub(super) fn report(&mut self, worker: usize, traces: &mut Traces) -> Report {
+        let mut report = Report { worker, ..Report::default() };
+        report.gone = std::mem::take(&mut self.told.gone);
+        for (object, claim) in &mut self.dataflows {
+            if !std::mem::replace(&mut claim.told, true) {
+                let (first, end) = (claim.operators.start, claim.operators.end);
+                report.dataflows.push(DataflowReport { first, end, object: *object });
+            }
+        }
+        let by_first: BTreeMap<usize, (GlobalId, &Claim)> = self
+            .dataflows
+            .iter()
+            .map(|(id, claim)| (claim.operators.start, (*id, claim)))
+            .collect();
+        let owner = |operator: usize| {
+            let (_, (id, claim)) = by_first.range(..=operator).next_back()?;
+            claim.operators.contains(&operator).then_some((*id, *claim))
+        };
+        let mut tally = self.logs.tally.borrow_mut();
+        let operators = tally.take_changed_operators();
+        let channels = tally.take_changed_channels();
+        let mut addresses: BTreeMap<GlobalId, BTreeMap<&[usize], usize>> = BTreeMap::new();
+        for (id, is_new) in operators.iter().chain(&channels) {
+            if let Some((object, claim)) = owner(*id).filter(|_| *is_new) {
+                addresses.entry(object).or_insert_with(|| claim.addresses(&tally));
+            }
+        }
+        for (id, is_new) in operators {
+            let (Some(operator), Some((object, claim))) = (tally.operator(id), owner(id)) else {
+                continue;
+            };
+            let made = is_new.then(|| {
+                let (address, name) = (operator.address.clone(), operator.name.clone());
+                let scope = &address[..address.len().saturating_sub(1)];
+                let parent = addresses.get(&object).and_then(|known| known.get(scope)).copied();
+                // What was built for no node keeps the whole going.
+                let place = match claim.place(id) {
+                    Place::Sink if claim.places.is_empty() || parent.is_none() => None,
+                    place => Some(place.to_string()),
+                };
+                OperatorMade { address, name, parent, object, place }
+            });
+            let (elapsed_ns, activations) = (operator.elapsed_ns, operator.activations);
+            let histogram = operator.histogram.clone();
+            report.operators.push(OperatorReport { id, made, elapsed_ns, activations, histogram });
+        }
+        for (id, is_new) in channels {
+            let (Some(channel), Some((object, _))) = (tally.channel(id), owner(id)) else {
+                continue;
+            };
+            let made = is_new.then(|| {
+                let known = addresses.get(&object);
+                let end = |(operator, port): (usize, usize)| {
+                    let mut address = channel.scope.clone();
+                    address.extend((operator != 0).then_some(operator));
+                    (known.and_then(|known| known.get(&address[..])).copied(), port)
+                };
+                ChannelMade { object, source: end(channel.source), target: end(channel.target) }
+            });
+            report.channels.push(ChannelReport { id, made, sent: channel.sent.clone() });
+        }
+        report.parks = tally.parks();
+        let sizes = size::measured(0..usize::MAX).into_iter();
+        let sizes = sizes.filter_map(|(id, size)| Some((id, (owner(id)?.0, size))));
+        report.arrangements = self.told.sizes(sizes.collect());
+        self.told.frontiers(traces, &mut report);
+        report
+    }
+}
+
+impl Told {
+    fn sizes(&mut self, now: BTreeMap<usize, (GlobalId, Size)>) -> Vec<ArrangementReport> {
+        let row = |operator: usize, object: GlobalId, size: Option<Size>| ArrangementReport {
+            operator,
+            object,
+            size: size.map(|size| (size.records, size.batches, size.bytes)),
+        };
+        let gone = self.sizes.iter().filter(|(operator, _)| !now.contains_key(operator));
+        let mut rows: Vec<_> =
+            gone.map(|(operator, (object, _))| row(*operator, *object, None)).collect();
+        for (operator, (object, size)) in &now {
+            if self.sizes.get(operator) != Some(&(*object, *size)) {
+                rows.push(row(*operator, *object, Some(*size)));
+            }
+        }
+        self.sizes = now;
+        rows
+    }
+
+    /// Tells how far users' relations are complete, and their errors there.
+    fn frontiers(&mut self, traces: &mut Traces, report: &mut Report) {
+        let mut now = BTreeMap::new();
+        for (object, maintained) in traces.iter_mut().filter(|(id, _)| **id >= GlobalId::FIRST_USER)
+        {
+            let (since, upper) = (maintained.since(), maintained.upper());
+            now.insert(*object, (since, upper));
+            if let Some(errs) = &mut maintained.errs {
+                report.errors.extend(errors_of(*object, errs));
+            }
+        }
+        let gone = self.frontiers.keys().filter(|object| !now.contains_key(object));
+        report.frontiers.extend(gone.map(|object| FrontierReport {
+            object: *object,
+            since: None,
+            upper: None,
+        }));
+        for (object, (since, upper)) in &now {
+            if self.frontiers.get(object) != Some(&(*since, *upper)) {
+                let (object, since, upper) = (*object, Some(*since), *upper);
+                report.frontiers.push(FrontierReport { object, since, upper });
+            }
+        }
+        self.frontiers = now;
+    }
+}
+
+/// The errors that a relation has at the newest time at which they are complete.
+fn errors_of(object: GlobalId, errs: &mut RowTrace) -> Vec<ErrorReport> {
+    let mut found = Vec::new();
+    let below = upper_of(errs).unwrap_or(Timestamp::MAX);
+    let Some(batches) = errs.batches_through(Antichain::new().borrow()) else { return found };
+    let (mut cursor, batches) = cursor_list(batches);
+    while let Some(key) = cursor.get_key(&batches) {
+        let mut count = 0;
+        while cursor.get_val(&batches).is_some() {
+            cursor.map_times(&batches, |time, diff| count += if *time < below { *diff } else { 0 });
+            cursor.step_val(&batches);
+        }
+        if count != 0 {
+            let error = error_of(key.0);
+            let (code, message) = (error.code.as_str().to_owned(), error.message.to_string());
+            found.push(ErrorReport { object, code, message, count });
+        }
+        if found.len() >= ERRORS_MAX {
+            break;
+        }
+        cursor.step_key(&batches);
+    }
+    found
+}
