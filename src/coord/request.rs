@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
 use crate::plan::observed::Observation;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
-pub use crate::profile::report::Report;
+pub use crate::profile::report::{ChannelReport, OperatorReport, Report};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 

@@ -18,6 +18,7 @@ use crate::profile::report::{
     ArrangementReport, ChannelMade, ChannelReport, DataflowReport, ErrorReport, FrontierReport,
     OperatorMade, OperatorReport, Report,
 };
+use crate::profile::tally::Tally;
 use crate::repr::{GlobalId, Timestamp};
 
 /// So many different errors of a relation are told.
@@ -43,64 +44,77 @@ impl Ledger {
                 report.dataflows.push(DataflowReport { first, end, object: *object });
             }
         }
-        let by_first: BTreeMap<usize, (GlobalId, &Claim)> = self
-            .dataflows
-            .iter()
-            .map(|(id, claim)| (claim.operators.start, (*id, claim)))
-            .collect();
-        let owner = |operator: usize| {
-            let (_, (id, claim)) = by_first.range(..=operator).next_back()?;
-            claim.operators.contains(&operator).then_some((*id, *claim))
-        };
-        let mut tally = self.logs.tally.borrow_mut();
-        let operators = tally.take_changed_operators();
-        let channels = tally.take_changed_channels();
-        let mut addresses: BTreeMap<GlobalId, BTreeMap<&[usize], usize>> = BTreeMap::new();
-        for (id, is_new) in operators.iter().chain(&channels) {
-            if let Some((object, claim)) = owner(*id).filter(|_| *is_new) {
-                addresses.entry(object).or_insert_with(|| claim.addresses(&tally));
-            }
-        }
-        for (id, is_new) in operators {
-            let (Some(operator), Some((object, claim))) = (tally.operator(id), owner(id)) else {
-                continue;
-            };
-            let made = is_new.then(|| {
-                let (address, name) = (operator.address.clone(), operator.name.clone());
-                let scope = &address[..address.len().saturating_sub(1)];
-                let parent = addresses.get(&object).and_then(|known| known.get(scope)).copied();
-                // What was built for no node keeps the whole going.
-                let place = match claim.place(id) {
-                    Place::Sink if claim.places.is_empty() || parent.is_none() => None,
-                    place => Some(place.to_string()),
-                };
-                OperatorMade { address, name, parent, object, place }
-            });
-            let (elapsed_ns, activations) = (operator.elapsed_ns, operator.activations);
-            let histogram = operator.histogram.clone();
-            report.operators.push(OperatorReport { id, made, elapsed_ns, activations, histogram });
-        }
-        for (id, is_new) in channels {
-            let (Some(channel), Some((object, _))) = (tally.channel(id), owner(id)) else {
-                continue;
-            };
-            let made = is_new.then(|| {
-                let known = addresses.get(&object);
-                let end = |(operator, port): (usize, usize)| {
-                    let mut address = channel.scope.clone();
-                    address.extend((operator != 0).then_some(operator));
-                    (known.and_then(|known| known.get(&address[..])).copied(), port)
-                };
-                ChannelMade { object, source: end(channel.source), target: end(channel.target) }
-            });
-            report.channels.push(ChannelReport { id, made, sent: channel.sent.clone() });
-        }
-        report.parks = tally.parks();
+        let owners = Owners(
+            self.dataflows
+                .iter()
+                .map(|(id, claim)| (claim.operators.start, (*id, claim)))
+                .collect(),
+        );
+        activity(&mut self.logs.tally.borrow_mut(), &owners, &mut report);
         let sizes = size::measured(0..usize::MAX).into_iter();
-        let sizes = sizes.filter_map(|(id, size)| Some((id, (owner(id)?.0, size))));
-        report.arrangements = self.told.sizes(sizes.collect());
+        let sizes = sizes.filter_map(|(id, size)| Some((id, (owners.of(id)?.0, size)))).collect();
+        report.arrangements = self.told.sizes(sizes);
         self.told.frontiers(traces, &mut report);
         report
+    }
+}
+
+/// The dataflows by their first numbers.
+struct Owners<'l>(BTreeMap<usize, (GlobalId, &'l Claim)>);
+
+impl<'l> Owners<'l> {
+    /// The dataflow of an operator or a channel.
+    fn of(&self, id: usize) -> Option<(GlobalId, &'l Claim)> {
+        let (_, (object, claim)) = self.0.range(..=id).next_back()?;
+        claim.operators.contains(&id).then_some((*object, *claim))
+    }
+}
+
+/// Reports what the log says.
+fn activity(tally: &mut Tally, owners: &Owners<'_>, report: &mut Report) {
+    let operators = tally.take_changed_operators();
+    let channels = tally.take_changed_channels();
+    report.parks = tally.parks();
+    let tally = &*tally;
+    let mut addresses: BTreeMap<GlobalId, BTreeMap<&[usize], usize>> = BTreeMap::new();
+    for (id, is_new) in operators.iter().chain(&channels) {
+        if let Some((object, claim)) = owners.of(*id).filter(|_| *is_new) {
+            addresses.entry(object).or_insert_with(|| claim.addresses(tally));
+        }
+    }
+    for (id, is_new) in operators {
+        let (Some(operator), Some((object, claim))) = (tally.operator(id), owners.of(id)) else {
+            continue;
+        };
+        let made = is_new.then(|| {
+            let (address, name) = (operator.address.clone(), operator.name.clone());
+            let scope = &address[..address.len().saturating_sub(1)];
+            let parent = addresses.get(&object).and_then(|known| known.get(scope)).copied();
+            // What was built for no node keeps the whole going.
+            let place = match claim.place(id) {
+                Place::Sink if claim.places.is_empty() || parent.is_none() => None,
+                place => Some(place.to_string()),
+            };
+            OperatorMade { address, name, parent, object, place }
+        });
+        let (elapsed_ns, activations) = (operator.elapsed_ns, operator.activations);
+        let histogram = operator.histogram.clone();
+        report.operators.push(OperatorReport { id, made, elapsed_ns, activations, histogram });
+    }
+    for (id, is_new) in channels {
+        let (Some(channel), Some((object, _))) = (tally.channel(id), owners.of(id)) else {
+            continue;
+        };
+        let made = is_new.then(|| {
+            let known = addresses.get(&object);
+            let end = |(operator, port): (usize, usize)| {
+                let mut address = channel.scope.clone();
+                address.extend((operator != 0).then_some(operator));
+                (known.and_then(|known| known.get(&address[..])).copied(), port)
+            };
+            ChannelMade { object, source: end(channel.source), target: end(channel.target) }
+        });
+        report.channels.push(ChannelReport { id, made, sent: channel.sent.clone() });
     }
 }
 

@@ -11,6 +11,7 @@
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
 //! * [`variables`], [`copy`] — settings, and the formats of COPY
 //! * `system` — the rows of the system relations
+//! * [`introspection`] — the relations in which the engine tells about itself
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
 mod analyze;
@@ -24,6 +25,7 @@ pub mod engine;
 mod execute;
 mod explain;
 pub mod frontend;
+pub mod introspection;
 mod layout;
 mod overlay;
 mod parameters;

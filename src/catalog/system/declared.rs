@@ -14,6 +14,7 @@ const FILES: &[(&str, &str)] = &[
     ("pg_catalog", include_str!("pg_catalog.txt")),
     ("pg_catalog", include_str!("pg_catalog_views.txt")),
     ("weir_catalog", include_str!("weir_catalog.txt")),
+    ("weir_catalog", include_str!("weir_introspection.txt")),
     ("information_schema", include_str!("information_schema.txt")),
 ];
 

@@ -1,0 +1,17 @@
+//! The engine observes itself: what workers and coordinator tell, as rows of the `weir_` relations.
+//!
+//! * [`feeder`] — the task that asks, and how often
+//! * `content` — the rows of a relation as they are now, and what has changed in them
+//! * `operators` — the rows that workers report
+//! * `server` — the rows of all else
+//!
+//! The relations are fed once in an interval, all at one time, with what has changed; a reader sees
+//! the newest of them and never waits. What feeding costs is in them as well, since their own
+//! dataflows run like any other: an idle server tells of a few rows in each interval, whose number
+//! does not grow. Where asking takes long, the pause becomes longer, so that looking never takes
+//! more than a twentieth of the time.
+
+mod content;
+pub mod feeder;
+mod operators;
+mod server;
