@@ -4,6 +4,7 @@
 //! to nothing. The errors of relations are few or in the way of everything; those are told whole.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use differential_dataflow::trace::cursor::cursor_list;
 use differential_dataflow::trace::{Cursor, TraceReader};
@@ -36,6 +37,7 @@ pub(super) struct Told {
 impl Ledger {
     /// What has changed since the last report.
     pub(super) fn report(&mut self, worker: usize, traces: &mut Traces) -> Report {
+        let began = Instant::now();
         let mut report = Report { worker, ..Report::default() };
         report.gone = std::mem::take(&mut self.told.gone);
         for (object, claim) in &mut self.dataflows {
@@ -55,6 +57,7 @@ impl Ledger {
         let sizes = sizes.filter_map(|(id, size)| Some((id, (owners.of(id)?.0, size)))).collect();
         report.arrangements = self.told.sizes(sizes);
         self.told.frontiers(traces, &mut report);
+        report.took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         report
     }
 }

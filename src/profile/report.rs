@@ -29,6 +29,8 @@ pub struct Report {
     pub errors: Vec<ErrorReport>,
     /// How the worker has slept.
     pub parks: Parks,
+    /// Nanoseconds that the report took the worker.
+    pub took_ns: u64,
 }
 
 /// A dataflow: the operators and the channels with numbers from `first` up to `end`.

@@ -26,14 +26,16 @@ async fn feed(engine: &Engine, interval: Duration) -> Result<()> {
     let mut operators = Operators::new(engine)?;
     let mut server = Server::new(engine)?;
     loop {
-        let began = Instant::now();
         let told = engine.client.introspect().await?;
+        let began = Instant::now();
+        let reporting = told.workers.iter().map(|report| report.took_ns).max().unwrap_or(0);
         for report in &told.workers {
             operators.take(report)?;
         }
         server.take(&told, operators.arranged_bytes())?;
         let contents = operators.contents().chain(server.contents());
         engine.client.feed(contents.filter_map(|content| content.take()).collect());
-        tokio::time::sleep(interval.max(began.elapsed() * SHARE)).await;
+        let took = began.elapsed() + Duration::from_nanos(reporting);
+        tokio::time::sleep(interval.max(took * SHARE)).await;
     }
 }
