@@ -36,6 +36,19 @@ struct Right {
     args: Vec<Typed>,
 }
 
+impl Right {
+    /// The right side of a join that compares times. Errors: 0A000 where it takes something.
+    fn alone(self) -> Result<Source> {
+        if !self.args.is_empty() || self.source.plan.is_open() {
+            return Err(Error::unsupported(
+                "an ASOF join with a right side that names columns of the left one",
+                "Write JOIN LATERAL (… ORDER BY … LIMIT 1).",
+            ));
+        }
+        Ok(self.source)
+    }
+}
+
 impl Binder<'_, '_> {
     /// What FROM lists: the product of its items, one empty row where there is none.
     pub fn from(&mut self, items: &[ast::TableWithJoins]) -> Result<Source> {
@@ -84,8 +97,10 @@ impl Binder<'_, '_> {
             binder.deeper(|binder| binder.table_factor(&item.relation))
         })?;
         for (at, join) in item.joins.iter().enumerate() {
-            let outer =
-                matches!(join.join_operator, Op::Left(_) | Op::LeftOuter(_) | Op::FullOuter(_));
+            let outer = matches!(
+                join.join_operator,
+                Op::Left(_) | Op::LeftOuter(_) | Op::FullOuter(_) | Op::AsOf { .. }
+            );
             let context = context(&item.joins[at + 1..]).or(outer.then_some("an outer join"));
             source = self.in_context(context, |binder| binder.join(source, join))?;
         }
@@ -135,7 +150,7 @@ impl Binder<'_, '_> {
     }
 
     /// A relation by name: a common table expression, or an object.
-    fn named_relation(
+    pub fn named_relation(
         &mut self,
         object: &ast::ObjectName,
         alias: Option<&ast::TableAlias>,
@@ -300,6 +315,10 @@ impl Binder<'_, '_> {
                 Right { source, level, args: taken.columns(position)? }
             }
         };
+        if let Op::AsOf { match_condition, constraint } = &join.join_operator {
+            let right = right.alone().map_err(|e| e.at(position))?;
+            return self.asof_join(left, right, match_condition, constraint);
+        }
         let (kind, constraint) = match &join.join_operator {
             Op::Join(c) | Op::Inner(c) => (JoinKind::Inner, c),
             Op::Left(c) | Op::LeftOuter(c) => (JoinKind::Left, c),
@@ -494,7 +513,7 @@ fn refuse_lateral(kind: JoinKind, left: &Scope, right: &Right) -> Result<()> {
 }
 
 /// After an outer join the columns of a side that may be missing may be NULL.
-fn note_nullable(scope: &mut Scope, kind: JoinKind, left: usize, right: usize) {
+pub fn note_nullable(scope: &mut Scope, kind: JoinKind, left: usize, right: usize) {
     if matches!(kind, JoinKind::Right | JoinKind::Full) {
         scope.make_nullable(0, left);
     }

@@ -16,7 +16,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::bare;
 use crate::sql::bind::relation::{Plan, Typed};
-use crate::sql::parse::grouping::{CUBE, DISTINCT, NOTHING, ROLLUP, SETS};
+use crate::sql::parse::grouping::{CUBE, DISTINCT, NOTHING, QUOTE, ROLLUP, SETS};
 
 /// The positions of grouping expressions that rows are grouped by together.
 pub type Set = Vec<usize>;
@@ -26,11 +26,13 @@ const SETS_MAX: usize = 4096;
 const CUBE_MAX: usize = 12;
 const GROUPING_ARGS_MAX: usize = 31;
 
-/// The name of a call without a schema.
+/// What the parser calls a part of GROUP BY that is no function.
 fn plain_name(expr: &ast::Expr) -> Option<(&str, &ast::Function)> {
     let ast::Expr::Function(function) = expr else { return None };
     match function.name.0.as_slice() {
-        [ast::ObjectNamePart::Identifier(ident)] => Some((&ident.value, function)),
+        [ast::ObjectNamePart::Identifier(ident)] if ident.quote_style == Some(QUOTE) => {
+            Some((&ident.value, function))
+        }
         _ => None,
     }
 }

@@ -10,6 +10,7 @@
 mod aggregate;
 mod apply;
 mod array;
+mod asof;
 mod call;
 mod clock;
 mod coerce;
@@ -49,6 +50,7 @@ mod special;
 mod subquery;
 mod table_function;
 mod text;
+mod time_windows;
 mod types;
 mod values;
 mod view;

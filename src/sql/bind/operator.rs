@@ -13,6 +13,7 @@ use crate::sql::bind::expr::ExprContext;
 use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::sets::refuse_set_argument;
+use crate::sql::parse::between::SYMMETRIC;
 
 /// The power `operand` with the sign on its base; none where it is no power.
 fn signed_base(op: &UnaryOperator, operand: &ast::Expr) -> Option<ast::Expr> {
@@ -358,13 +359,22 @@ impl Binder<'_, '_> {
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
         let position = self.expr_position(operand);
+        let symmetric = symmetric_bound(low);
         let operand = self.expr(operand, cx)?;
-        let low = self.expr(low, cx)?;
+        let low = self.expr(symmetric.unwrap_or(low), cx)?;
         let high = self.expr(high, cx)?;
         let (from, to) = if negated { ("<", ">") } else { (">=", "<=") };
-        let from = self.operator(from, Some(operand.clone()), low, position)?;
-        let to = self.operator(to, Some(operand), high, position)?;
-        Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) }.into())
+        let mut within = |low: &Bound, high: &Bound| -> Result<Typed> {
+            let from = self.operator(from, Some(operand.clone()), low.clone(), position)?;
+            let to = self.operator(to, Some(operand.clone()), high.clone(), position)?;
+            Ok(if negated { any(vec![from, to]) } else { all(vec![from, to]) })
+        };
+        let plain = within(&low, &high)?;
+        if symmetric.is_none() {
+            return Ok(plain.into());
+        }
+        let turned = within(&high, &low)?;
+        Ok(if negated { all(vec![plain, turned]) } else { any(vec![plain, turned]) }.into())
     }
 
     /// `LIKE` and `ILIKE`, with one pattern or with `ANY` or `ALL` of several.
@@ -429,5 +439,21 @@ pub fn symbol(op: &BinaryOperator) -> String {
     match op {
         BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
         other => other.to_string(),
+    }
+}
+
+/// The first bound of BETWEEN SYMMETRIC, as the parser has it.
+fn symmetric_bound(low: &ast::Expr) -> Option<&ast::Expr> {
+    let ast::Expr::Function(function) = low else { return None };
+    match (function.name.0.as_slice(), &function.args) {
+        ([ast::ObjectNamePart::Identifier(ident)], ast::FunctionArguments::List(list))
+            if ident.value == SYMMETRIC =>
+        {
+            match list.args.as_slice() {
+                [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner))] => Some(inner),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }

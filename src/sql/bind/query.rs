@@ -6,6 +6,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::repr::{ColumnType, Datum, ScalarType};
+use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::mutual::{Mutual, mutual_tables};
@@ -153,7 +154,15 @@ impl Binder<'_, '_> {
                 bound
             }
         };
-        (bound.limit, bound.offset) = self.limits(query)?;
+        (bound.limit, bound.offset) = match self.limits(query) {
+            Err(error)
+                if [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_TABLE]
+                    .contains(&error.code) =>
+            {
+                return Err(self.limit_of_columns(query, error));
+            }
+            limits => limits?,
+        };
         match &query.fetch {
             Some(fetch) if fetch.with_ties => self.with_ties(bound),
             _ => Ok(bound),
@@ -350,6 +359,28 @@ impl Binder<'_, '_> {
             None => Typed::literal(Datum::Int8(1), ScalarType::Int8).expr,
         };
         Ok((Some(limit), offset))
+    }
+
+    /// The error of a limit that names a column: whether or not the rows have it.
+    fn limit_of_columns(&mut self, query: &ast::Query, error: Error) -> Error {
+        let ast::SetExpr::Select(select) = &*query.body else { return error };
+        let Some(ast::LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause else {
+            return error;
+        };
+        let Ok(source) = self.from(&select.from) else { return error };
+        let counts = [("LIMIT", limit.as_ref()), ("OFFSET", offset.as_ref().map(|o| &o.value))];
+        for (clause, count) in counts {
+            let mut cx = ExprContext::plain(&source.scope, Clause::Where);
+            let bound = count.map(|count| self.expr(count, &mut cx));
+            if let Some(Ok(Bound::Typed(typed))) = bound
+                && !typed.expr.columns().is_empty()
+            {
+                let message = format!("argument of {clause} must not contain variables");
+                let variables = Error::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+                return variables.at(error.position);
+            }
+        }
+        error
     }
 
     fn count(&mut self, expr: &ast::Expr, clause: Clause) -> Result<Expr> {

@@ -1,18 +1,21 @@
 //! UNION, INTERSECT, EXCEPT, and the ORDER BY behind them.
 //!
 //! Rows are compared as SQL compares them, in which 1.0 equals 1.00: so INTERSECT and EXCEPT are
-//! joins of distinct rows rather than sums of byte-equal ones. Their ALL forms count, and are only
-//! there for types whose equal values are the same bytes.
+//! joins of distinct rows rather than sums of byte-equal ones. Their ALL forms count: byte-equal
+//! rows by adding them up, others by groups, of which a row of the left side comes out.
 
 use sqlparser::ast;
 use sqlparser::ast::Spanned;
 use sqlparser::ast::{SetOperator, SetQuantifier};
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::func::Func;
 use crate::expr::functions;
 use crate::expr::scalar::Expr;
+use crate::expr::table::{Part, TableFunc};
 use crate::plan::relation::{ColumnOrder, Equivalence, Relation};
-use crate::repr::ColumnType;
+use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
@@ -21,6 +24,11 @@ use crate::sql::bind::order;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::relation::{Plan, Typed};
+
+/// PostgreSQL's functions of bigints that counts are computed with.
+const GENERATE_SERIES: u32 = 1069;
+const INT8_LT: u32 = 469;
+const INT8_MINUS: u32 = 464;
 
 impl Binder<'_, '_> {
     /// A query's body.
@@ -254,10 +262,7 @@ fn combine(
         (op, true) => {
             let same_bytes = left.types.iter().all(|ty| ty.scalar.key_is_identity());
             if !same_bytes {
-                return Err(Error::unsupported(
-                    format!("{op} ALL over a type whose equal values differ in spelling"),
-                    format!("Use {op} without ALL, or cast the columns to text."),
-                ));
+                return binder.counted(left, op, right);
             }
             let id = binder.fresh_let();
             Ok(left.shared(id, |left| {
@@ -268,15 +273,67 @@ fn combine(
     }
 }
 
-/// The rows of one set of distinct rows that are in the other.
-fn in_both(left: Plan, right: Plan) -> Plan {
-    let arity = left.arity();
+impl Binder<'_, '_> {
+    /// INTERSECT ALL and EXCEPT ALL where equal values may be spelled in several ways: of rows that
+    /// are equal one of the left side is there as often as the counts of both sides say.
+    fn counted(&mut self, left: Plan, op: SetOperator, right: Plan) -> Result<Plan> {
+        let arity = left.arity();
+        let count = |plan: Plan| {
+            let group = plan.types.iter().enumerate();
+            let group = group.map(|(at, &ty)| Typed::column(at, ty)).collect();
+            plan.reduce(group, vec![Aggregate::count_star()])
+        };
+        let series = Func::by_oid(GENERATE_SERIES)
+            .ok_or_else(|| Error::internal("generate_series of int8 is not there"))?;
+        let int8 = ColumnType::not_null(ScalarType::Int8);
+        let counts = || [Expr::Column(arity), Expr::Column(2 * arity + 1)];
+        let typed = |expr| Some(Typed { expr, ty: int8 });
+        let smaller = || {
+            let ([a, b], fewer) = (counts(), Expr::call_by_oid(INT8_LT, counts().to_vec()));
+            typed(Expr::Case { branches: vec![(fewer, a)], otherwise: Box::new(b) })
+        };
+        let difference = || typed(Expr::call_by_oid(INT8_MINUS, counts().to_vec()));
+        let keep = |plan: Plan, number: Option<Typed>| {
+            let columns = plan.types.iter().enumerate().take(arity);
+            let mut exprs: Vec<Typed> = columns.map(|(at, &ty)| Typed::column(at, ty)).collect();
+            exprs.extend(number);
+            plan.select(exprs)
+        };
+        let (left, right) = (count(left), count(right));
+        let numbered = match op {
+            SetOperator::Intersect => keep(meet(left, right, arity), smaller()),
+            _ => left.shared(self.fresh_let(), |left| {
+                let both = meet(left.clone(), right, arity);
+                both.shared(self.fresh_let(), |both| {
+                    let here = Typed::column(arity, int8);
+                    let alone = left.union(keep(both.clone(), Some(here)).negate());
+                    alone.union(keep(both, difference()))
+                })
+            }),
+        };
+        let one = Expr::literal(Datum::Int8(1), ScalarType::Int8);
+        let func = TableFunc { parts: vec![Part::of(series)], ordinality: false };
+        let rows = numbered.flat_map(func, vec![one, Expr::Column(arity)]);
+        Ok(rows.project((0..arity).collect()))
+    }
+}
+
+/// The rows of one set of distinct rows beside the equal ones of the other; behind `arity` columns
+/// that are compared each has others.
+fn meet(left: Plan, right: Plan, arity: usize) -> Plan {
+    let width = left.arity();
     let mut plan = left.cross(right);
     if let Relation::Join { equivalences, .. } = &mut plan.relation {
         equivalences.extend((0..arity).map(|column| Equivalence {
-            exprs: vec![Expr::Column(column), Expr::Column(column + arity)],
+            exprs: vec![Expr::Column(column), Expr::Column(column + width)],
             null_safe: true,
         }));
     }
-    plan.project((0..arity).collect())
+    plan
+}
+
+/// The rows of one set of distinct rows that are in the other.
+fn in_both(left: Plan, right: Plan) -> Plan {
+    let arity = left.arity();
+    meet(left, right, arity).project((0..arity).collect())
 }

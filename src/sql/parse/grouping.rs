@@ -11,6 +11,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::sql::parse::cursor::is_word;
 
+/// How these names are quoted, as no text can quote them.
+pub const QUOTE: char = '`';
 /// `GROUPING SETS (…)`.
 pub const SETS: &str = "grouping sets";
 /// `ROLLUP (…)`.
@@ -84,6 +86,6 @@ fn is_empty(tokens: &[TokenWithSpan]) -> bool {
 /// A quoted name in the place of a token.
 fn name(name: &str, token: &TokenWithSpan) -> TokenWithSpan {
     let (value, keyword) = (name.to_owned(), Keyword::NoKeyword);
-    let token_of = Token::Word(Word { value, quote_style: Some('"'), keyword });
+    let token_of = Token::Word(Word { value, quote_style: Some(QUOTE), keyword });
     TokenWithSpan { token: token_of, span: token.span }
 }

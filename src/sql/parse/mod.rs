@@ -7,7 +7,9 @@
 //! characters of the string.
 
 mod analyze;
+pub(in crate::sql) mod asof;
 pub mod ast;
+pub(in crate::sql) mod between;
 mod cursor;
 mod fault;
 pub(in crate::sql) mod frames;

@@ -1,16 +1,18 @@
 //! Clauses that `sqlparser` does not know, spelled so that it does.
 //!
 //! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
-//! is [`mutual`]'s; the star of `(r).*` becomes a field that no other is called.
+//! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s and `BETWEEN SYMMETRIC` [`between`]'s; the star of
+//! `(r).*` becomes a field that no other is called.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::error::Result;
 use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::mutual;
+use crate::sql::parse::{asof, between, mutual};
 
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
@@ -30,31 +32,65 @@ fn named(name: &str) -> Token {
     Token::Word(Word { value: name.into(), quote_style: Some('"'), keyword: NO_KEYWORD })
 }
 
+/// What has to change among tokens.
+#[derive(Default)]
+struct Edits {
+    /// What comes before the token at a place.
+    before: BTreeMap<usize, Vec<TokenWithSpan>>,
+    /// The places of tokens that go.
+    gone: BTreeSet<usize>,
+}
+
+impl Edits {
+    fn insert(&mut self, at: usize, tokens: impl IntoIterator<Item = TokenWithSpan>) {
+        self.before.entry(at).or_default().extend(tokens);
+    }
+}
+
 /// The tokens with what the parser knows.
 pub fn rewrite<'t>(
     source: &Source<'_>,
     tokens: &'t [TokenWithSpan],
 ) -> Result<Cow<'t, [TokenWithSpan]>> {
-    let is_place = |at: &usize| {
-        mutual::is_mutual(tokens, *at)
-            || is_star(tokens, *at)
-            || (*at > 0 && is_rows_from(tokens, *at))
-    };
-    let Some(first) = (0..tokens.len()).find(is_place) else { return Ok(Cow::Borrowed(tokens)) };
-    let mut out = tokens[..first].to_vec();
-    let mut at = first;
-    while let Some(token) = tokens.get(at) {
-        if !is_place(&at) {
-            out.push(token.clone());
-            at += 1;
+    let mut edits = Edits::default();
+    for (at, token) in tokens.iter().enumerate() {
+        let put = |token_of| TokenWithSpan { token: token_of, span: token.span };
+        let (open, close) = (put(Token::LParen), put(Token::RParen));
+        if is_star(tokens, at) {
+            edits.insert(at, [put(named(ALL_FIELDS))]);
+            edits.gone.insert(at);
+        } else if !matches!(token.token, Token::Word(_)) {
+            continue;
         } else if mutual::is_mutual(tokens, at) {
-            at += mutual::rewrite(source, &tokens[at..], &mut out)?;
-        } else if is_star(tokens, at) {
-            out.push(TokenWithSpan { token: named(ALL_FIELDS), span: token.span });
-            at += 1;
-        } else {
-            out.push(TokenWithSpan { token: named(ROWS_FROM), span: token.span });
-            at += 2;
+            let mut written = vec![];
+            let length = mutual::rewrite(source, &tokens[at..], &mut written)?;
+            edits.insert(at, written);
+            edits.gone.extend(at..at + length);
+        } else if at > 0 && is_rows_from(tokens, at) {
+            edits.insert(at, [put(named(ROWS_FROM))]);
+            edits.gone.extend([at, at + 1]);
+        } else if let Some(length) = asof::left_join(tokens, at) {
+            let Some((begin, end)) = asof::condition(tokens, at + length) else { continue };
+            edits.gone.extend(at + 1..at + length);
+            edits.insert(begin + 1, [asof::mark(token), open]);
+            edits.insert(end, [close]);
+        } else if between::is_mode(tokens, at, "symmetric") {
+            let Some(end) = between::bound_end(tokens, at + 1) else { continue };
+            edits.gone.insert(at);
+            edits.insert(at, [between::mark(token), open]);
+            edits.insert(end, [close]);
+        } else if between::is_mode(tokens, at, "asymmetric") {
+            edits.gone.insert(at);
+        }
+    }
+    if edits.before.is_empty() && edits.gone.is_empty() {
+        return Ok(Cow::Borrowed(tokens));
+    }
+    let mut out = Vec::with_capacity(tokens.len() + edits.before.len());
+    for (at, token) in tokens.iter().enumerate() {
+        out.extend(edits.before.remove(&at).unwrap_or_default());
+        if !edits.gone.contains(&at) {
+            out.push(token.clone());
         }
     }
     Ok(Cow::Owned(out))

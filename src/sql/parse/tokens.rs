@@ -9,7 +9,6 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
 
 use crate::error::{Error, Result, SqlState};
-use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::byte_offset;
 
@@ -36,7 +35,7 @@ pub fn tokenize(source: &Source<'_>) -> Result<Vec<TokenWithSpan>> {
                 goes_on = Gap::None;
             }
             _ => {
-                check(source, &mut place, &token, tokens.last())?;
+                check(source, &mut place, &token)?;
                 tokens.push(token);
                 goes_on = Gap::None;
             }
@@ -87,25 +86,10 @@ impl Gap {
     }
 }
 
-fn check(
-    source: &Source<'_>,
-    place: &mut Place<'_>,
-    token: &TokenWithSpan,
-    before: Option<&TokenWithSpan>,
-) -> Result<()> {
+fn check(source: &Source<'_>, place: &mut Place<'_>, token: &TokenWithSpan) -> Result<()> {
     match &token.token {
         Token::Number(..) | Token::HexStringLiteral(_) => {
             check_number(source, place.text_from(token.span.start), token)
-        }
-        Token::Word(_)
-            if is_word(&token.token, "symmetric")
-                && before.is_some_and(|before| is_word(&before.token, "between")) =>
-        {
-            Err(Error::unsupported(
-                "BETWEEN SYMMETRIC",
-                "Write BETWEEN least(a, b) AND greatest(a, b).",
-            )
-            .at(source.lines.of_span(token.span)))
         }
         _ => Ok(()),
     }
