@@ -29,6 +29,8 @@ mod documents;
 mod expression;
 #[path = "oracle/metamorphic.rs"]
 mod metamorphic;
+#[path = "oracle/planning.rs"]
+mod planning;
 #[path = "oracle/query.rs"]
 mod query;
 #[path = "oracle/rewrites.rs"]
@@ -83,6 +85,8 @@ struct Pair {
     id: i32,
     counts: Counts,
     coverage: Coverage,
+    /// How queries are planned.
+    planned: String,
 }
 
 #[derive(Debug, Default)]
@@ -104,8 +108,17 @@ impl Pair {
         let rng = StdRng::seed_from_u64(seed);
         let counts = Counts::default();
         let coverage = Coverage::default();
-        let mut pair =
-            Pair { weir, ours, theirs, _postgres: postgres, rng, id: 0, counts, coverage };
+        let mut pair = Pair {
+            weir,
+            ours,
+            theirs,
+            _postgres: postgres,
+            rng,
+            id: 0,
+            counts,
+            coverage,
+            planned: String::new(),
+        };
         for table in tables::TABLES {
             pair.both(&tables::create(table));
             let fill = tables::fill(&mut pair.rng, table, &mut pair.id);
@@ -120,6 +133,13 @@ impl Pair {
         assert_eq!(ours.error, None, "{sql}");
         assert_eq!(theirs.error, None, "{sql}");
         assert_eq!(ours.tag, theirs.tag, "{sql}");
+    }
+
+    /// Has the queries that follow planned in some way.
+    fn plan_somehow(&mut self) {
+        self.planned = planning::somehow(&mut self.rng);
+        let set = self.ours.run(&self.planned);
+        assert_eq!(set.error, None, "{}", self.planned);
     }
 
     /// Draws a query that shows something, and PostgreSQL's answer to it.
@@ -145,7 +165,9 @@ impl Pair {
             Verdict::EqualErrors => self.counts.equal_errors += 1,
             Verdict::Unsupported(_) => self.counts.unsupported += 1,
             Verdict::OnlyTheirsFailed => self.counts.only_theirs_failed += 1,
-            Verdict::Different(_) => {}
+            Verdict::Different(what) => {
+                return Verdict::Different(format!("{}\n{what}", self.planned));
+            }
         }
         verdict
     }
@@ -206,6 +228,7 @@ fn queries() {
             |m: &mut Maker<'_>| m.query(2)
         };
         let (query, theirs) = pair.draw(make);
+        pair.plan_somehow();
         match pair.check(&query.sql, &theirs) {
             Verdict::Different(what) => faults.push(what),
             Verdict::Unsupported(what) => println!("not supported: {what}\n  {}", query.sql),
@@ -320,6 +343,7 @@ fn make_view(pair: &mut Pair, name: String) -> Option<View> {
     if theirs.error.is_some_and(|error| !error.code().starts_with("22")) {
         return None;
     }
+    pair.plan_somehow();
     let created = pair.ours.run(&format!("CREATE MATERIALIZED VIEW {name} AS {}", query.sql));
     if let Some(error) = created.error {
         assert_eq!(error.code(), "0A000", "{}\n{error}", query.sql);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::optimizer::physical::JoinStrategy;
 use crate::optimizer::rules;
-use crate::plan::explain::{self, Names};
+use crate::plan::explain::{self, Item, Names};
 use crate::plan::relation::Relation;
 use crate::repr::settings::FormatSettings;
 
@@ -50,6 +50,7 @@ pub const SIMPLIFY: &[Rule] = &[
 
 /// Rules that run once, behind the others.
 pub const FINISH: &[Rule] = &[
+    Rule { name: "reduction_pushdown", apply: rules::reduction_pushdown::apply },
     Rule { name: "projection_pushdown", apply: rules::projection_pushdown::apply },
     Rule { name: "fuse", apply: rules::fuse::apply },
     Rule { name: "union_flattening", apply: rules::union_flattening::apply },
@@ -64,12 +65,12 @@ pub const FINISH: &[Rule] = &[
 const ROUNDS_MAX: usize = 12;
 
 /// A rule that changed the plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Step {
     /// Its name.
     pub rule: &'static str,
-    /// The plan after it, as text.
-    pub text: String,
+    /// The plan after it.
+    pub plan: Item,
 }
 
 /// The same relation, cheaper to compute.
@@ -86,9 +87,9 @@ pub fn optimize_traced(
 ) -> (Relation, Vec<Step>) {
     let mut steps: Vec<Step> = Vec::new();
     run(&mut relation, config, &mut |rule, relation| {
-        let text = explain::relation(relation, names).text();
-        if steps.last().is_none_or(|last| last.text != text) {
-            steps.push(Step { rule, text });
+        let plan = explain::relation(relation, names);
+        if steps.last().is_none_or(|last| last.plan.text() != plan.text()) {
+            steps.push(Step { rule, plan });
         }
     });
     (relation, steps)

@@ -399,6 +399,8 @@ pub struct Drop {
 pub struct Explain {
     /// Which form of the plan.
     pub stage: ExplainStage,
+    /// As JSON, in place of text.
+    pub json: bool,
     /// Of what.
     pub statement: Box<Statement>,
 }
@@ -429,4 +431,6 @@ pub enum ExplainStage {
     Decorrelated,
     Optimized,
     Physical,
+    /// The plan after each rule of the optimizer.
+    Rules,
 }

@@ -237,7 +237,7 @@ pub(super) fn plan_type(measures: Measures) -> ScalarType {
     if measures.json { ScalarType::Json } else { ScalarType::Text }
 }
 
-fn plan_rows(lines: &[String], scalar: ScalarType) -> Outcome {
+pub(super) fn plan_rows(lines: &[String], scalar: ScalarType) -> Outcome {
     let desc = plan_desc(scalar);
     let datum = |line: &String| match scalar {
         ScalarType::Json => pack(&[Datum::Json(line)]),
@@ -247,7 +247,7 @@ fn plan_rows(lines: &[String], scalar: ScalarType) -> Outcome {
     Outcome::Rows { desc, rows: Box::new(rows), tag: Tag::Fixed("EXPLAIN".into()) }
 }
 
-/// What EXPLAIN ANALYZE answers with.
+/// What EXPLAIN answers with.
 pub(super) fn plan_desc(scalar: ScalarType) -> RelationDesc {
     let column = ColumnDesc { name: "QUERY PLAN".into(), ty: ColumnType::nullable(scalar) };
     RelationDesc { columns: vec![column], keys: vec![] }

@@ -1,16 +1,18 @@
-//! EXPLAIN: a statement's plan at each stage, as text.
+//! EXPLAIN: a statement's plan at each stage, as text or as JSON.
+
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::optimizer::optimize;
 use crate::optimizer::physical::{Lowered, Want};
-use crate::plan::explain;
+use crate::optimizer::{optimize, optimize_traced};
+use crate::plan::explain::{self, Item, Names};
 use crate::plan::relation::Relation;
 use crate::plan::statement::{Explain, ExplainStage, Finishing, Statement};
-use crate::repr::GlobalId;
-use crate::session::execute::text_rows;
+use crate::repr::{GlobalId, ScalarType};
+use crate::session::analyze::plan_rows;
 use crate::session::overlay;
 use crate::session::read::plan;
-use crate::session::session::{Outcome, Session, Tag};
+use crate::session::session::{Outcome, Session};
 
 impl Session {
     pub(super) fn explain(&mut self, request: Explain) -> Result<Outcome> {
@@ -24,27 +26,62 @@ impl Session {
             Some(item) => format!("{}.{}", item.schema, item.name),
             None => id.to_string(),
         };
-        let text = match request.stage {
+        let plans = match request.stage {
             ExplainStage::Raw | ExplainStage::Decorrelated => {
-                explain::relation(&relation, &names).text()
+                vec![(None, explain::relation(&relation, &names))]
             }
             ExplainStage::Optimized => {
-                explain::relation(&optimize(relation, &config), &names).text()
+                vec![(None, explain::relation(&optimize(relation, &config), &names))]
             }
-            ExplainStage::Physical => match plan(&engine, &base, relation, &config, want)? {
-                Lowered::Peek { target, layout, bounds, mfp } => {
-                    explain::peek(target, &layout, &bounds, &mfp, &names).text()
-                }
-                Lowered::Dataflow(dataflow) => explain::dataflow(&dataflow, &names).text(),
-            },
+            ExplainStage::Rules => {
+                let raw = explain::relation(&relation, &names);
+                let (_, steps) = optimize_traced(relation, &config, &names);
+                let steps = steps.into_iter().map(|step| (Some(step.rule), step.plan));
+                std::iter::once((Some("raw"), raw)).chain(steps).collect()
+            }
+            ExplainStage::Physical => {
+                vec![(None, physical(plan(&engine, &base, relation, &config, want)?, &names))]
+            }
         };
-        let mut lines: Vec<Vec<String>> = Vec::new();
-        if let Some(finishing) = finishing.as_ref().and_then(finish_line) {
-            lines.push(vec![finishing]);
-        }
-        lines.extend(text.lines().map(|line| vec![line.to_owned()]));
-        Ok(text_rows(&["QUERY PLAN"], lines, Tag::Fixed("EXPLAIN".into())))
+        let finish = finishing.as_ref().and_then(finish_line);
+        Ok(if request.json { as_json(finish, &plans) } else { as_text(finish, &plans) })
     }
+}
+
+fn physical(lowered: Lowered, names: Names<'_>) -> Item {
+    match lowered {
+        Lowered::Peek { target, layout, bounds, mfp } => {
+            explain::peek(target, &layout, &bounds, &mfp, names)
+        }
+        Lowered::Dataflow(dataflow) => explain::dataflow(&dataflow, names),
+    }
+}
+
+/// A line for each operator; above a plan the rule that made it, where it has one.
+fn as_text(finish: Option<String>, plans: &[(Option<&str>, Item)]) -> Outcome {
+    let mut lines: Vec<String> = finish.into_iter().collect();
+    for (rule, plan) in plans {
+        lines.extend(rule.map(|rule| format!("-- {rule}")));
+        lines.extend(plan.text().lines().map(str::to_owned));
+    }
+    plan_rows(&lines, ScalarType::Text)
+}
+
+/// An object for each plan, in PostgreSQL's shape.
+fn as_json(finish: Option<String>, plans: &[(Option<&str>, Item)]) -> Outcome {
+    let object = |(rule, plan): &(Option<&str>, Item)| {
+        let mut object = json!({ "Plan": plan.json() });
+        if let Some(rule) = rule {
+            object["Rule"] = json!(rule);
+        }
+        if let Some(finish) = &finish {
+            object["Finish"] = json!(finish);
+        }
+        object
+    };
+    let all = Value::Array(plans.iter().map(object).collect());
+    let text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    plan_rows(&[text], ScalarType::Json)
 }
 
 /// The relation behind a statement, and what happens to its rows.

@@ -110,7 +110,10 @@ impl Session {
             Statement::Update(update) => update.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Delete(delete) => delete.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Subscribe(subscribe) => Some(watch::describe(subscribe)),
-            Statement::Explain(_) => Some(text_column("QUERY PLAN")),
+            Statement::Explain(explain) => Some(analyze::plan_desc(match explain.json {
+                true => ScalarType::Json,
+                false => ScalarType::Text,
+            })),
             Statement::ExplainAnalyze(analyze) => {
                 Some(analyze::plan_desc(analyze::plan_type(analyze.measures)))
             }

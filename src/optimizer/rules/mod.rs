@@ -13,6 +13,7 @@ pub mod literal_propagation;
 pub mod predicate_pushdown;
 pub mod projection_pushdown;
 pub mod rank_limit;
+pub mod reduction_pushdown;
 pub mod redundant_joins;
 pub mod union_cancelling;
 pub mod union_flattening;

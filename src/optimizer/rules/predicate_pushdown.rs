@@ -6,13 +6,15 @@
 //! a group stands for all rows of the group only where equal keys are the same, so keys of other
 //! types (numeric: 1.0 = 1.00) keep it above.
 
+use crate::expr::cast::Cast;
+use crate::expr::functions::operator_of;
 use crate::expr::scalar::Expr;
 use crate::optimizer::comparison::without_widening;
 use crate::optimizer::pipeline::OptimizerConfig;
 use crate::optimizer::substitute::{input_starts, is_free, moved, single_input, substitute_small};
 use crate::plan::relation::{Equivalence, Relation};
 use crate::plan::visit::grow;
-use crate::repr::ColumnType;
+use crate::repr::{ColumnType, ScalarType};
 
 /// The rule.
 pub fn apply(relation: &mut Relation, _: &OptimizerConfig) -> bool {
@@ -193,6 +195,8 @@ fn push_join(
 
 /// An equality between expressions of two inputs.
 fn as_equivalence(starts: &[usize], predicate: &Expr) -> Option<Equivalence> {
+    let widened = widened(predicate);
+    let predicate = widened.as_ref().unwrap_or(predicate);
     let (sides, null_safe) = match predicate.equated() {
         Some(sides) => (sides, false),
         None => (predicate.not_distinguished()?, true),
@@ -201,6 +205,25 @@ fn as_equivalence(starts: &[usize], predicate: &Expr) -> Option<Equivalence> {
     let (left, right) = (single_input(starts, a)?, single_input(starts, b)?);
     let exprs = vec![a.clone(), b.clone()];
     (left != right).then_some(Equivalence { exprs, null_safe })
+}
+
+/// An equality of integers of two widths as one of the wider, by which rows can be looked up.
+fn widened(predicate: &Expr) -> Option<Expr> {
+    use ScalarType::{Int2, Int4, Int8};
+    let Expr::Call { func, args } = predicate else { return None };
+    let operator = operator_of(func.oid).filter(|operator| operator.symbol == "=")?;
+    let (from, to, right_is_wider) = match (operator.left?, operator.right) {
+        (from @ Int2, to @ (Int4 | Int8)) | (from @ Int4, to @ Int8) => (from, to, true),
+        (to @ (Int4 | Int8), from @ Int2) | (to @ Int8, from @ Int4) => (from, to, false),
+        _ => return None,
+    };
+    let cast = Cast::find(from, to)?;
+    let [a, b] = args.as_slice() else { return None };
+    let (a, b) = match right_is_wider {
+        true => (a.clone().cast(cast, to, false), b.clone()),
+        false => (a.clone(), b.clone().cast(cast, to, false)),
+    };
+    Expr::equal(to, a, b)
 }
 
 /// Operands without the conversions that both have: columns of varchar compare as they are.

@@ -99,7 +99,7 @@ fn first_of_one(node: &mut Relation) -> bool {
 }
 
 /// Whether no row has a negative count.
-fn never_negative(relation: &Relation) -> bool {
+pub fn never_negative(relation: &Relation) -> bool {
     grow(|| match relation {
         Relation::Negate { .. } => false,
         Relation::Constant { rows, .. } => {

@@ -342,3 +342,12 @@ fn redundant_joins() {
     let any = t().project(vec![]).distinct();
     assert_eq!(after("redundant_joins", Relation::join(vec![t(), any], vec![])), lines(&["Get t"]));
 }
+
+#[test]
+fn each_rule_has_a_golden_record() {
+    let golden = include_str!("../../../sqllogictest/rules.slt");
+    for rule in SIMPLIFY.iter().chain(FINISH) {
+        let shown = format!("\n-- {}\n", rule.name);
+        assert!(golden.contains(&shown), "EXPLAIN RULES never shows {}", rule.name);
+    }
+}

@@ -1,5 +1,7 @@
 //! A random relation, its optimized form and its dataflow answer the same.
 
+use std::collections::BTreeSet;
+
 use rand::prelude::*;
 
 use super::dataflow::answer;
@@ -7,7 +9,7 @@ use super::evaluate::{Bag, World};
 use super::random::Random;
 use super::shapes::{T, U, col, names, plus, table_type};
 use crate::optimizer::physical::{JoinStrategy, Want, index_layout, lower, table_layout};
-use crate::optimizer::pipeline::{OptimizerConfig, optimize, optimize_traced};
+use crate::optimizer::pipeline::{FINISH, OptimizerConfig, SIMPLIFY, optimize, optimize_traced};
 use crate::plan::explain;
 use crate::plan::physical::{Arrangement, ArrangementId};
 use crate::plan::relation::Relation;
@@ -70,11 +72,21 @@ fn check(
         let mut text = explain::relation(relation, &names).text();
         let (_, steps) = optimize_traced(relation.clone(), &OptimizerConfig::default(), &names);
         for step in steps {
-            text.push_str(&format!("-- {}\n{}", step.rule, step.text));
+            text.push_str(&format!("-- {}\n{}", step.rule, step.plan.text()));
         }
         text
     };
     agree(&raw, &world.evaluate(&optimized), "optimized", plans);
+    let rules: Vec<&str> = SIMPLIFY.iter().chain(FINISH).map(|rule| rule.name).collect();
+    let without = rules[seed as usize % rules.len()].to_owned();
+    let config =
+        OptimizerConfig { disabled: BTreeSet::from([without]), ..OptimizerConfig::default() };
+    let other = optimize(relation.clone(), &config);
+    agree(&raw, &world.evaluate(&other), "optimized but for a rule", || {
+        format!("without {:?}\n{}", config.disabled, plans())
+    });
+    let lowered = lower(&other, &arrangements, &config, Want::Maintain).unwrap();
+    agree(&raw, &answer(&lowered, tables), "optimized but for a rule, and lowered", plans);
     for (plan, what) in [(&optimized, "optimized and lowered"), (relation, "lowered")] {
         // The usual ones, and one of the others.
         let (usual, others) = LOWERED.split_at(2);

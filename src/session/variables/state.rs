@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, SqlState};
+use crate::optimizer::pipeline::{FINISH, SIMPLIFY};
 use crate::repr::settings::{ByteaOutput, FormatSettings, IntervalStyle};
 use crate::session::variables::startup::requested;
 use crate::session::variables::table::{Access, Kind, Setting, find, settings};
@@ -59,6 +60,25 @@ const APART: [&str; 4] = ["is_superuser", "role", "seed", "session_authorization
 fn unrecognized(name: &str) -> Error {
     let message = format!("unrecognized configuration parameter \"{name}\"");
     Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// Refuses names that no rule of the optimizer has.
+fn check_rules(text: &str) -> Result<()> {
+    let is_known = |name: &str| SIMPLIFY.iter().chain(FINISH).any(|rule| rule.name == name);
+    match rule_names(text).find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message =
+                format!("invalid value for parameter \"weir.disabled_rules\": \"{text}\"");
+            Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .with_detail(format!("The optimizer has no rule \"{name}\"."))
+                .with_hint("EXPLAIN RULES names those that change a plan."))
+        }
+    }
+}
+
+fn rule_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 fn of_transaction(key: &str) -> Option<&'static str> {
@@ -238,9 +258,7 @@ impl Variables {
 
     /// The optimizer's rules that do not run.
     pub fn disabled_rules(&self) -> BTreeSet<String> {
-        let rules = self.text("weir.disabled_rules");
-        let names = rules.split(',').map(str::trim).filter(|name| !name.is_empty());
-        names.map(str::to_owned).collect()
+        rule_names(&self.text("weir.disabled_rules")).map(str::to_owned).collect()
     }
 
     /// After how many milliseconds a statement is given up; none: never.
@@ -384,6 +402,9 @@ impl Variables {
         } else if setting.access == Access::Fixed && new != setting.default {
             let hint = format!("Leave it at \"{}\".", setting.default.show(&setting.kind));
             return Err(Error::unsupported(format!("{} = \"{text}\"", setting.name), hint));
+        }
+        if setting.key == "weir.disabled_rules" {
+            check_rules(text)?;
         }
         Ok(new)
     }

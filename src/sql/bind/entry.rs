@@ -134,9 +134,9 @@ impl Binder<'_, '_> {
             syntax::Statement::Empty => Ok(Statement::Empty),
             syntax::Statement::Select(select) => self.select_statement(select),
             syntax::Statement::Subscribe(subscribe) => self.subscribe(subscribe),
-            syntax::Statement::Explain(stage, explained) => {
+            syntax::Statement::Explain { stage, json, explained } => {
                 let statement = Box::new(self.statement(explained)?);
-                Ok(Statement::Explain(statement::Explain { stage: *stage, statement }))
+                Ok(Statement::Explain(statement::Explain { stage: *stage, json: *json, statement }))
             }
             syntax::Statement::ExplainAnalyze(of, measures) => self.analyze(of, *measures),
             syntax::Statement::Fetch(fetch) => self.fetch(fetch),

@@ -78,7 +78,8 @@ fn has_analyze(cursor: &Cursor<'_>) -> bool {
     false
 }
 
-fn options(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<()> {
+/// PostgreSQL's options, in parentheses.
+pub fn options(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<()> {
     cursor.expect_token(&Token::LParen)?;
     loop {
         let Some(word) = cursor.any_word() else { return Err(cursor.error()) };
@@ -123,23 +124,27 @@ fn switch(cursor: &mut Cursor<'_>, option: &str) -> Result<bool> {
 }
 
 /// `AS { TEXT | JSON }`, where it stands next.
-fn format(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<()> {
+pub fn format(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<()> {
     if cursor.words(&["as"]) { format_name(cursor, measures) } else { Ok(()) }
 }
 
 fn format_name(cursor: &mut Cursor<'_>, measures: &mut Measures) -> Result<()> {
-    let json = cursor.peek_word(0, "json");
-    if !json && !cursor.peek_word(0, "text") {
-        return match cursor.any_word() {
-            Some(word) => Err(Error::unsupported(
-                format!("EXPLAIN (FORMAT {})", word.value.to_ascii_uppercase()),
+    let name = match cursor.peek(0) {
+        Some(Token::Word(word)) => word.value.to_ascii_lowercase(),
+        Some(Token::SingleQuotedString(text)) => text.to_ascii_lowercase(),
+        _ => return Err(cursor.error()),
+    };
+    measures.json = match name.as_str() {
+        "json" => true,
+        "text" => false,
+        _ => {
+            return Err(Error::unsupported(
+                format!("EXPLAIN (FORMAT {})", name.to_ascii_uppercase()),
                 "The formats are TEXT and JSON.",
-            )),
-            None => Err(cursor.error()),
-        };
-    }
+            ));
+        }
+    };
     cursor.next();
-    measures.json = json;
     Ok(())
 }
 

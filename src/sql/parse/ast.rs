@@ -15,7 +15,14 @@ pub enum Statement {
     /// `SUBSCRIBE`.
     Subscribe(Box<Subscribe>),
     /// `EXPLAIN`.
-    Explain(ExplainStage, Box<Statement>),
+    Explain {
+        /// Which form of the plan.
+        stage: ExplainStage,
+        /// As JSON, in place of text.
+        json: bool,
+        /// Of what.
+        explained: Box<Statement>,
+    },
     /// `EXPLAIN ANALYZE`.
     ExplainAnalyze(Analyzed, Measures),
     /// `FETCH` or `MOVE`.

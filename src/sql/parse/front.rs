@@ -3,12 +3,11 @@
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::{Error, Result, SqlState};
-use crate::plan::statement::ExplainStage;
+use crate::error::Result;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{analyze, retain, session, subscribe};
+use crate::sql::parse::{explain, retain, session, subscribe};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -48,7 +47,7 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
         return subscribe::subscribe(cursor).map(|s| Statement::Subscribe(Box::new(s)));
     }
     if cursor.words(&["explain"]) {
-        return explain(cursor);
+        return explain::explain(cursor);
     }
     if is_query(&cursor) {
         return select(source, tokens).map(|s| Statement::Select(Box::new(s)));
@@ -118,71 +117,4 @@ fn as_of(tokens: &[TokenWithSpan]) -> Option<usize> {
         }
     }
     found
-}
-
-/// PostgreSQL's options, of which those that only change how much is shown are passed over.
-fn explain_options(cursor: &mut Cursor<'_>) -> Result<()> {
-    cursor.words(&["verbose"]);
-    let is_query = ["select", "with", "values", "table"].iter().any(|w| cursor.peek_word(1, w));
-    if cursor.peek(0) != Some(&Token::LParen) || is_query || cursor.peek(1) == Some(&Token::LParen)
-    {
-        return Ok(());
-    }
-    cursor.token(&Token::LParen);
-    loop {
-        let Some(word) = cursor.any_word() else { return Err(cursor.error()) };
-        match word.value.to_ascii_lowercase().as_str() {
-            // Switched off: otherwise it would not come here.
-            "analyze" | "analyse" => {}
-            "verbose" | "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
-            "format" => {
-                if !cursor.words(&["text"]) {
-                    return Err(Error::unsupported("EXPLAIN (FORMAT …)", "Leave FORMAT out."));
-                }
-            }
-            name => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("unrecognized EXPLAIN option \"{name}\""),
-                ));
-            }
-        }
-        cursor.until(|token, _| matches!(token, Token::Comma | Token::RParen));
-        if !cursor.token(&Token::Comma) {
-            break;
-        }
-    }
-    cursor.expect_token(&Token::RParen)
-}
-
-fn explain(mut cursor: Cursor<'_>) -> Result<Statement> {
-    if let Some(analyze) = analyze::analyze(&mut cursor)? {
-        return Ok(analyze);
-    }
-    let stage = if cursor.words(&["raw"]) {
-        Some(ExplainStage::Raw)
-    } else if cursor.words(&["decorrelated"]) {
-        Some(ExplainStage::Decorrelated)
-    } else if cursor.words(&["optimized"]) {
-        Some(ExplainStage::Optimized)
-    } else if cursor.words(&["physical"]) {
-        Some(ExplainStage::Physical)
-    } else {
-        None
-    };
-    match stage {
-        Some(_) => {
-            cursor.expect_words(&["plan"])?;
-            cursor.words(&["for"]);
-        }
-        None if cursor.words(&["plan"]) => {
-            cursor.words(&["for"]);
-        }
-        None => explain_options(&mut cursor)?,
-    }
-    if cursor.is_done() {
-        return Err(cursor.error());
-    }
-    let explained = statement(cursor.source, cursor.rest())?;
-    Ok(Statement::Explain(stage.unwrap_or(ExplainStage::Optimized), Box::new(explained)))
 }

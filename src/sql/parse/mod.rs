@@ -1,16 +1,17 @@
 //! Text to syntax trees.
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
-//! ours (`front`, `analyze`, `session`, `subscribe`, `retain`) for what is Weir's own or what
-//! `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames` and `grouping` have
-//! spelled what it lacks within a query. `position` maps places in the token stream to the
-//! characters of the string.
+//! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`) for what is Weir's own
+//! or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`, `grouping` and
+//! their like have spelled what it lacks within a query. `position` maps places in the token
+//! stream to the characters of the string.
 
 mod analyze;
 pub(in crate::sql) mod asof;
 pub mod ast;
 pub(in crate::sql) mod between;
 mod cursor;
+mod explain;
 mod fault;
 pub(in crate::sql) mod frames;
 mod front;

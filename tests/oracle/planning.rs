@@ -1,0 +1,16 @@
+//! How the optimizer goes about a query: joins planned in some way, a rule left out. Whatever is
+//! drawn here, answers have to be the same.
+
+use rand::Rng;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+use weir::optimizer::pipeline::{FINISH, SIMPLIFY};
+
+/// Statements that set it.
+pub fn somehow(rng: &mut StdRng) -> String {
+    let joins = ["auto", "auto", "linear", "delta", "wco"].choose(rng).unwrap();
+    let rules: Vec<&str> = SIMPLIFY.iter().chain(FINISH).map(|rule| rule.name).collect();
+    let without = if rng.random_bool(0.3) { rules.choose(rng).unwrap() } else { "" };
+    format!("SET weir.join_strategy = '{joins}'; SET weir.disabled_rules = '{without}'")
+}
