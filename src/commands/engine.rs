@@ -130,7 +130,7 @@ async fn serve(config: &Serve) -> Result<u8> {
         }
     };
     let mut running = tokio::spawn(coordinator.run());
-    tokio::spawn(feeder::run(engine.clone(), config.introspection_interval));
+    tokio::spawn(feeder::run(engine.clone()));
     server.open(engine.clone());
     let directory = config.data_dir.display();
     tracing::info!("ready for connections on {address}, data in {directory}");

@@ -80,6 +80,11 @@ pub enum Statement {
         value: Option<String>,
         local: bool,
     },
+    /// No value: the one that the server was started with.
+    AlterSystem {
+        name: String,
+        value: Option<String>,
+    },
     /// No name: all.
     Reset {
         name: Option<String>,

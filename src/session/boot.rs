@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::catalog::item::{Item, ItemKind};
 use crate::catalog::objects::{Catalog, Change};
@@ -31,7 +32,7 @@ pub use crate::coord::opening::EngineConfig;
 pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
     let mut opening = Opening::open(config)?;
     let catalog = opening.catalog();
-    let engine = Engine::new(opening.client());
+    let engine = Engine::new(opening.client(), Duration::from_millis(config.introspection_ms));
     for item in catalog.items() {
         if !matches!(item.kind, ItemKind::Table(_)) {
             continue;

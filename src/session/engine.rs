@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
 
 use crate::catalog::item::{Index, Item, ItemKind, RowSource};
 use crate::catalog::objects::Catalog;
@@ -12,6 +15,7 @@ use crate::optimizer::physical::{index_layout, table_layout, view_layout};
 use crate::plan::physical::{Arrangement, ArrangementId};
 use crate::repr::{Datum, Diff, GlobalId, Row};
 use crate::session::binding;
+use crate::session::introspection::activity::Activity;
 use crate::session::layout::RowEncoder;
 use crate::session::system::feeds;
 
@@ -25,16 +29,25 @@ pub struct Engine {
     left_out: Arc<OnceLock<BTreeSet<GlobalId>>>,
     /// Constant system relations whose rows are there.
     provided: Arc<Mutex<BTreeSet<GlobalId>>>,
+    /// How often the engine looks at itself; zero: not.
+    pub(super) introspection: Arc<watch::Sender<Duration>>,
+    /// How often it did at the start.
+    pub(super) introspection_at_start: Duration,
+    /// What sessions are doing.
+    pub(super) activity: Arc<Activity>,
 }
 
 impl Engine {
     /// The shared part around a client.
-    pub(super) fn new(client: Client) -> Engine {
+    pub(super) fn new(client: Client, introspection: Duration) -> Engine {
         Engine {
             client,
             layouts: Arc::default(),
             left_out: Arc::default(),
             provided: Arc::default(),
+            introspection: Arc::new(watch::Sender::new(introspection)),
+            introspection_at_start: introspection,
+            activity: Arc::default(),
         }
     }
 

@@ -58,6 +58,10 @@ impl Session {
                 self.reports.extend(changed);
                 Ok(Outcome::Done("SET".into()))
             }
+            Statement::AlterSystem { name, value } => {
+                self.alter_system(&name, value.as_deref())?;
+                Ok(Outcome::Done("ALTER SYSTEM".into()))
+            }
             Statement::Reset { name } => {
                 let changed = match &name {
                     Some(name) => self.variables.set(name, None, false)?.into_iter().collect(),
@@ -67,11 +71,13 @@ impl Session {
                 Ok(Outcome::Done("RESET".into()))
             }
             Statement::Show { name: Some(name) } => {
+                self.learn_interval();
                 let value = self.variables.get(&name)?;
                 let name = self.variables.name(&name)?;
                 Ok(text_rows(&[&name], vec![vec![value]], Tag::Fixed("SHOW".into())))
             }
             Statement::Show { name: None } => {
+                self.learn_interval();
                 let all = self.variables.all();
                 let rows = all.into_iter().map(|(n, v, d)| vec![n, v, d]).collect();
                 Ok(text_rows(&["name", "setting", "description"], rows, Tag::Fixed("SHOW".into())))

@@ -9,7 +9,7 @@
 //! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
-//! * [`variables`], [`copy`] — settings, and the formats of COPY
+//! * [`variables`], `system_settings`, [`copy`] — settings, and the formats of COPY
 //! * `system` — the rows of the system relations
 //! * [`introspection`] — the relations in which the engine tells about itself
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
@@ -37,6 +37,7 @@ mod sequences;
 #[allow(clippy::module_inception)] // The file holds the type that the module is about.
 pub mod session;
 mod system;
+mod system_settings;
 mod transaction;
 pub mod variables;
 mod watch;

@@ -71,8 +71,13 @@ impl Session {
         out: &mut F,
     ) -> Result<()> {
         let _limit = self.time_limit();
+        let source = self.portals.get(name).and_then(|portal| portal.source.as_ref());
+        let statement = source.and_then(|(prepared, _)| prepared.statement.as_ref());
+        let begun = statement.and_then(|statement| self.presence.begin(&statement.text));
         let result = self.run_portal(name, max_rows, out).await;
-        self.settle_error(result).await
+        let result = self.settle_error(result).await;
+        self.presence.end(begun, &result, self.transaction_status());
+        result
     }
 
     async fn run_portal<F: Frontend>(

@@ -16,6 +16,7 @@ use crate::plan::statement::Statement;
 use crate::repr::RelationDesc;
 use crate::session::engine::Engine;
 use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice, TimeoutGuard};
+use crate::session::introspection::activity::Presence;
 use crate::session::portals::{Lone, Portal, Unsent};
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
@@ -51,6 +52,8 @@ pub struct Session {
     pub(super) notices: Vec<Notice>,
     /// Reported settings that have changed.
     pub(super) reports: Vec<(String, String)>,
+    /// What others see of it.
+    pub(super) presence: Presence,
 }
 
 /// What a statement answers with.
@@ -90,6 +93,7 @@ impl Session {
         let named = |name: &str| startup.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
         let user = named("user").unwrap_or_else(|| "weir".into());
         let database = named("database").unwrap_or_else(|| user.clone());
+        let presence = engine.activity.enter(&user, &database);
         Ok(Session {
             engine,
             cancel,
@@ -106,7 +110,13 @@ impl Session {
             sequences: SequenceCalls::default(),
             notices: Vec::new(),
             reports: Vec::new(),
+            presence,
         })
+    }
+
+    /// Tells the number by which its connection is cancelled.
+    pub fn number(&self, pid: i32) {
+        self.presence.number(pid);
     }
 
     /// The settings that a client is told at its start.
@@ -127,8 +137,11 @@ impl Session {
 
     /// Runs the statements of a Query message.
     pub async fn simple_query<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
+        let begun = self.presence.begin(text);
         let result = self.run_text(text, out).await;
-        self.settle_error(result).await
+        let result = self.settle_error(result).await;
+        self.presence.end(begun, &result, self.transaction_status());
+        result
     }
 
     /// An error tells something of what was read, so that has to be durable first.

@@ -26,6 +26,9 @@ pub trait Engine: Clone + Send + Sync + 'static {
 ///
 /// The futures are never dropped before they end: to end one early, the cancel token is set.
 pub trait Backend: Send {
+    /// Hears the number by which its connection is cancelled.
+    fn number(&self, pid: i32);
+
     /// The settings that a client is told of at the start.
     fn reported_parameters(&self) -> Vec<(String, String)>;
 
@@ -102,6 +105,10 @@ impl Engine for engine::Engine {
 }
 
 impl Backend for Session {
+    fn number(&self, pid: i32) {
+        self.number(pid);
+    }
+
     fn reported_parameters(&self) -> Vec<(String, String)> {
         self.reported_parameters()
     }

@@ -92,6 +92,7 @@ fn admit<E: Engine>(
     };
     let registration = context.registry.register(cancel.clone(), startup.minor >= 2)?;
     let session = engine.connect(startup.parameters.clone(), cancel.clone())?;
+    session.number(registration.number);
     Ok((registration, session))
 }
 

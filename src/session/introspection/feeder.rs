@@ -6,26 +6,40 @@ use crate::error::Result;
 use crate::session::engine::Engine;
 use crate::session::introspection::operators::Operators;
 use crate::session::introspection::server::Server;
+use crate::session::introspection::sessions::Sessions;
 
 /// Looking takes one part in so many of the time, at the most.
 const SHARE: u32 = 20;
 
-/// Feeds the relations for as long as the engine runs, once in an interval. Where that is zero,
-/// they stay empty.
-pub async fn run(engine: Engine, interval: Duration) {
-    if interval.is_zero() {
-        return;
-    }
-    if let Err(error) = feed(&engine, interval).await {
+/// Feeds the relations for as long as the engine runs, once in the engine's interval of
+/// introspection. While that is zero they stay as they are.
+pub async fn run(engine: Engine) {
+    if let Err(error) = feed(&engine).await {
         // The engine has ended, or a relation is declared otherwise than it is fed.
         tracing::debug!(%error, "introspection ends");
     }
 }
 
-async fn feed(engine: &Engine, interval: Duration) -> Result<()> {
+async fn feed(engine: &Engine) -> Result<()> {
     let mut operators = Operators::new(engine)?;
     let mut server = Server::new(engine)?;
+    let mut sessions = Sessions::new(engine)?;
+    let mut interval = engine.introspection.subscribe();
+    // The engine has the log opened where the interval is not zero at its start.
+    let mut is_on = !interval.borrow_and_update().is_zero();
+    engine.activity.switch(is_on);
     loop {
+        let pause = *interval.borrow_and_update();
+        if std::mem::replace(&mut is_on, !pause.is_zero()) != is_on {
+            engine.client.switch_introspection(is_on);
+            engine.activity.switch(is_on);
+        }
+        if pause.is_zero() {
+            if interval.changed().await.is_err() {
+                return Ok(());
+            }
+            continue;
+        }
         let told = engine.client.introspect().await?;
         let began = Instant::now();
         let reporting = told.workers.iter().map(|report| report.took_ns).max().unwrap_or(0);
@@ -33,9 +47,13 @@ async fn feed(engine: &Engine, interval: Duration) -> Result<()> {
             operators.take(report)?;
         }
         server.take(&told, operators.arranged_bytes())?;
-        let contents = operators.contents().chain(server.contents());
+        sessions.take(&engine.activity)?;
+        let contents = operators.contents().chain(server.contents()).chain(sessions.contents());
         engine.client.feed(contents.filter_map(|content| content.take()).collect());
         let took = began.elapsed() + Duration::from_nanos(reporting);
-        tokio::time::sleep(interval.max(took * SHARE)).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause.max(took * SHARE)) => {}
+            _ = interval.changed() => {}
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The engine observes itself: what workers and coordinator tell, as rows of the `weir_` relations.
 //!
 //! * [`feeder`] — the task that asks, and how often
+//! * [`activity`] — what sessions say of themselves
 //! * `content` — the rows of a relation as they are now, and what has changed in them
 //! * `operators` — the rows that workers report
-//! * `server` — the rows of all else
+//! * `server`, `sessions` — the rows of all else
 //!
 //! The relations are fed once in an interval, all at one time, with what has changed; a reader sees
 //! the newest of them and never waits. What feeding costs is in them as well, since their own
@@ -11,7 +12,9 @@
 //! does not grow. Where asking takes long, the pause becomes longer, so that looking never takes
 //! more than a twentieth of the time.
 
+pub(super) mod activity;
 mod content;
 pub mod feeder;
 mod operators;
 mod server;
+mod sessions;

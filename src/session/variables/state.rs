@@ -200,6 +200,11 @@ impl Variables {
         self.changes(&old)
     }
 
+    /// Notes the value that a setting of the server has now.
+    pub fn learn(&mut self, key: &str, value: i64) {
+        self.startup.insert(key.to_owned(), Value::Int(value));
+    }
+
     /// Every setting that SHOW ALL shows: name, value, description.
     pub fn all(&self) -> Vec<(String, String, String)> {
         let shown = settings().iter().filter(|setting| !APART.contains(&setting.key.as_str()));

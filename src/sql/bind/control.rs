@@ -174,7 +174,7 @@ fn access_mode(modes: &[ast::TransactionMode]) -> Result<Option<bool>> {
     Ok(read_only)
 }
 
-fn setting_name(object: &ast::ObjectName) -> String {
+pub fn setting_name(object: &ast::ObjectName) -> String {
     let parts = object.0.iter().filter_map(|part| part.as_ident().map(name::ident));
     parts.collect::<Vec<_>>().join(".")
 }

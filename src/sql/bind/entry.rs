@@ -11,6 +11,7 @@ use crate::plan::statement;
 use crate::plan::statement::{Analyzed, Statement};
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
 use crate::sql::bind::context::{BindContext, Binder};
+use crate::sql::bind::control::setting_name;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
 use crate::sql::bind::query::{OutputColumn, Query};
@@ -151,6 +152,10 @@ impl Binder<'_, '_> {
                 self.copy_query(query, options)
             }
             syntax::Statement::Prepare { name, types, text } => self.prepare(name, types, text),
+            syntax::Statement::AlterSystem { name, value } => {
+                let (name, value) = (setting_name(name), value.clone());
+                Ok(Statement::AlterSystem { name, value })
+            }
             syntax::Statement::Retaining { statement, .. } => self.sql(statement),
             syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),

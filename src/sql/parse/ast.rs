@@ -56,6 +56,13 @@ pub enum Statement {
         /// The text of the statement.
         text: String,
     },
+    /// `ALTER SYSTEM SET` or `RESET`; no value: the one that the server was started with.
+    AlterSystem {
+        /// The setting.
+        name: ast::ObjectName,
+        /// Its value.
+        value: Option<String>,
+    },
     /// A statement that keeps so many milliseconds of history (`RETAIN HISTORY FOR`).
     Retaining {
         /// The statement without that.

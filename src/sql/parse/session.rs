@@ -24,10 +24,36 @@ pub fn statement(cursor: &mut Cursor<'_>) -> Result<Option<Statement>> {
     if cursor.words(&["prepare"]) && !cursor.peek_word(0, "transaction") {
         return prepare(cursor).map(Some);
     }
+    if cursor.words(&["alter", "system"]) {
+        return alter_system(cursor).map(Some);
+    }
     if cursor.peek_word(0, "copy") && cursor.peek(1) == Some(&Token::LParen) {
         return copy(cursor).map(Some);
     }
     Ok(None)
+}
+
+/// `ALTER SYSTEM { SET name { TO | = } { value | DEFAULT } | RESET name }`.
+fn alter_system(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    if cursor.words(&["reset"]) {
+        let name = cursor.object_name()?;
+        cursor.finish()?;
+        return Ok(Statement::AlterSystem { name, value: None });
+    }
+    cursor.expect_words(&["set"])?;
+    let name = cursor.object_name()?;
+    if !cursor.words(&["to"]) {
+        cursor.expect_token(&Token::Eq)?;
+    }
+    let value = match cursor.next() {
+        Some(token) if is_word(token, "default") => None,
+        Some(Token::SingleQuotedString(text)) => Some(text.clone()),
+        Some(Token::Number(number, _)) => Some(number.clone()),
+        Some(Token::Word(word)) => Some(word.value.clone()),
+        _ => return Err(cursor.error()),
+    };
+    cursor.finish()?;
+    Ok(Statement::AlterSystem { name, value })
 }
 
 /// `FETCH [direction] [FROM | IN] cursor [WITH (timeout = '1s')]`.

@@ -108,6 +108,8 @@ impl MockSession {
 }
 
 impl Backend for MockSession {
+    fn number(&self, _pid: i32) {}
+
     fn reported_parameters(&self) -> Vec<(String, String)> {
         vec![("client_encoding".to_owned(), "UTF8".to_owned())]
     }
