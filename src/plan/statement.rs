@@ -154,10 +154,10 @@ pub struct Finishing {
 /// What `RETURNING` answers with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returning {
-    /// The table whose row it is.
-    pub table: GlobalId,
-    /// Over the new row (INSERT, UPDATE) or the old one (DELETE).
+    /// Over the new row (INSERT, UPDATE) or the old one (DELETE), and what was joined with it.
     pub exprs: Vec<Expr>,
+    /// The types of those columns.
+    pub input: Vec<ScalarType>,
     /// Their names and types.
     pub desc: RelationDesc,
 }
@@ -182,10 +182,26 @@ pub struct Insert {
     pub source: Select,
     /// For each column of the table.
     pub columns: Vec<ColumnSource>,
-    /// `ON CONFLICT DO NOTHING` on the primary key.
-    pub on_conflict_do_nothing: bool,
+    /// `ON CONFLICT` on the primary key.
+    pub on_conflict: OnConflict,
     /// `RETURNING`.
     pub returning: Option<Returning>,
+}
+
+/// What becomes of a new row whose key is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OnConflict {
+    /// It is an error.
+    Fail,
+    /// It is passed over.
+    Nothing,
+    /// The row that is there changes.
+    Update {
+        /// The binding that stands for the new rows.
+        excluded: u64,
+        /// The rows that change, as in [`Update`].
+        selection: Relation,
+    },
 }
 
 /// `UPDATE`.
@@ -193,7 +209,8 @@ pub struct Insert {
 pub struct Update {
     /// Which table.
     pub table: GlobalId,
-    /// Its rows that change: the old row's columns, then the new row's.
+    /// Its rows that change: the old row's columns, then the new row's, then those of what FROM
+    /// joins with it.
     pub selection: Relation,
     /// `RETURNING`.
     pub returning: Option<Returning>,
@@ -204,7 +221,7 @@ pub struct Update {
 pub struct Delete {
     /// From which table.
     pub table: GlobalId,
-    /// Its rows that go.
+    /// Its rows that go, and behind their columns those of what USING joins with them.
     pub selection: Relation,
     /// `RETURNING`.
     pub returning: Option<Returning>,

@@ -39,6 +39,7 @@ pub mod session;
 mod system;
 mod system_settings;
 mod transaction;
+mod upsert;
 pub mod variables;
 mod watch;
 mod write;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::{Expr, Literal};
 use crate::plan::statement::{
-    Analyzed, ColumnSource, Delete, ExplainAnalyze, Finishing, Insert, Returning, Select,
-    Statement, Subscribe, Update,
+    Analyzed, ColumnSource, Delete, ExplainAnalyze, Finishing, Insert, OnConflict, Returning,
+    Select, Statement, Subscribe, Update,
 };
 use crate::repr::binary::parse_binary;
 use crate::repr::settings::FormatSettings;
@@ -93,8 +93,11 @@ type Visit<'f> = &'f mut dyn FnMut(&mut Expr);
 fn each_expr(statement: &mut Statement, f: Visit<'_>) {
     match statement {
         Statement::Select(select) => in_select(select, f),
-        Statement::Insert(Insert { source, columns, returning, .. }) => {
+        Statement::Insert(Insert { source, columns, returning, on_conflict, .. }) => {
             in_select(source, f);
+            if let OnConflict::Update { selection, .. } = on_conflict {
+                selection.visit_exprs_mut(f);
+            }
             for column in columns {
                 if let ColumnSource::Default(expr) = column {
                     f(expr);

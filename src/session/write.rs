@@ -17,7 +17,7 @@ use crate::expr::functions::sequence::sequence_calls;
 use crate::expr::mfp::Mfp;
 use crate::plan::physical::{Arrangement, ArrangementId, Bounds};
 use crate::plan::relation::Relation;
-use crate::plan::statement::{ColumnSource, Delete, Insert, Returning, Update};
+use crate::plan::statement::{ColumnSource, Delete, Insert, OnConflict, Returning, Update};
 use crate::repr::text::format_text;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, Diff, GlobalId, Row, ScalarType};
@@ -39,7 +39,13 @@ impl Session {
         self.check_writable("INSERT")?;
         let rows = self.source_rows(insert.source).await?;
         let rows = self.complete_rows(insert.table, &insert.columns, &rows.0, &rows.1).await?;
-        let written = self.put_rows(insert.table, rows, insert.on_conflict_do_nothing).await?;
+        let written = match insert.on_conflict {
+            OnConflict::Fail => self.put_rows(insert.table, rows, false).await?,
+            OnConflict::Nothing => self.put_rows(insert.table, rows, true).await?,
+            OnConflict::Update { excluded, selection } => {
+                self.upsert(insert.table, rows, (excluded, selection)).await?
+            }
+        };
         self.written("INSERT 0", written, insert.returning).await
     }
 
@@ -174,7 +180,7 @@ impl Session {
     }
 
     /// Which of the keys the table has, as the transaction sees it once `leaving` are gone.
-    async fn existing_keys(
+    pub(super) async fn existing_keys(
         &mut self,
         table: GlobalId,
         layout: &Arrangement,
@@ -261,20 +267,46 @@ impl Session {
     pub(super) async fn update(&mut self, update: Update) -> Result<Outcome> {
         self.check_writable("UPDATE")?;
         let (rows, types) = self.selected(update.selection).await?;
-        let width = types.len() / 2;
-        let item = self.transaction()?.catalog.expect(update.table)?.clone();
-        let ItemKind::Table(table) = &item.kind else {
-            return Err(Error::internal("an update of what is no table"));
-        };
-        let catalog = self.transaction()?.catalog.clone();
-        let layout = self.engine.layout(&catalog, update.table)?;
-        let mut encoder = RowEncoder::new(&layout);
-        let (mut changes, mut new_rows) = (Changes::default(), Vec::new());
-        for (row, count) in &rows {
+        let width = self.width(update.table)?;
+        let new = self.change(update.table, &rows, &types).await?;
+        let mut returned = Vec::with_capacity(new.len());
+        for ((row, count), new) in rows.iter().zip(new) {
             let mut datums = Vec::with_capacity(types.len());
             decode_values(&types, row.bytes(), &mut datums);
-            let (old, new) = datums.split_at(width);
-            check_not_null(&item.name, table, new, self.variables.format())?;
+            let whole = if types.len() == 2 * width { new } else { pack(&datums[width..]) };
+            returned.extend(std::iter::repeat_n(whole, *count as usize));
+        }
+        self.written("UPDATE", returned, update.returning).await
+    }
+
+    /// How many columns a table has.
+    fn width(&self, table: GlobalId) -> Result<usize> {
+        let item = self.transaction()?.catalog.expect(table)?;
+        let desc = item.desc().ok_or_else(|| Error::internal("a table without columns"))?;
+        Ok(desc.arity())
+    }
+
+    /// Changes rows, given as the old row's columns and the new row's; answers the new ones.
+    pub(super) async fn change(
+        &mut self,
+        table: GlobalId,
+        rows: &[(Row, Diff)],
+        types: &[ScalarType],
+    ) -> Result<Vec<Row>> {
+        let item = self.transaction()?.catalog.expect(table)?.clone();
+        let ItemKind::Table(desc) = &item.kind else {
+            return Err(Error::internal("an update of what is no table"));
+        };
+        let width = desc.desc.arity();
+        let catalog = self.transaction()?.catalog.clone();
+        let layout = self.engine.layout(&catalog, table)?;
+        let mut encoder = RowEncoder::new(&layout);
+        let (mut changes, mut new_rows) = (Changes::default(), Vec::new());
+        for (row, count) in rows {
+            let mut datums = Vec::with_capacity(types.len());
+            decode_values(types, row.bytes(), &mut datums);
+            let (old, new) = datums[..2 * width].split_at(width);
+            check_not_null(&item.name, desc, new, self.variables.format())?;
             let (old, new_row) = (encoder.encode(old)?, pack(new));
             let new = encoder.encode(new)?;
             if old.0 != new.0 {
@@ -283,13 +315,13 @@ impl Session {
             changes.outgoing.insert(old.0.clone());
             changes.updates.push((old.0, old.1, -count));
             changes.updates.push((new.0, new.1, *count));
-            new_rows.extend(std::iter::repeat_n(new_row, *count as usize));
+            new_rows.push(new_row);
         }
-        if table.primary_key.is_some() {
-            self.check_moved(update.table, &layout, &changes, &new_rows).await?;
+        if desc.primary_key.is_some() {
+            self.check_moved(table, &layout, &changes, &new_rows).await?;
         }
-        self.buffer(update.table, changes.updates)?;
-        self.written("UPDATE", new_rows, update.returning).await
+        self.buffer(table, changes.updates)?;
+        Ok(new_rows)
     }
 
     /// Rows whose key an UPDATE changes must not meet another row.
@@ -321,11 +353,12 @@ impl Session {
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, delete.table)?;
         let mut encoder = RowEncoder::new(&layout);
+        let width = layout.types.len();
         let (mut updates, mut gone) = (Vec::with_capacity(rows.len()), Vec::new());
         for (row, count) in rows {
             let mut datums = Vec::with_capacity(types.len());
             decode_values(&types, row.bytes(), &mut datums);
-            let (key, value) = encoder.encode(&datums)?;
+            let (key, value) = encoder.encode(&datums[..width])?;
             updates.push((key, value, -count));
             gone.extend(std::iter::repeat_n(row, count as usize));
         }
@@ -346,7 +379,7 @@ impl Session {
     }
 
     /// All rows of a selection, in a fixed order, and their types.
-    async fn selected(
+    pub(super) async fn selected(
         &mut self,
         mut selection: Relation,
     ) -> Result<(Vec<(Row, Diff)>, Vec<ScalarType>)> {
@@ -377,9 +410,7 @@ impl Session {
             self.await_durable().await?;
         }
         let Some(returning) = returning else { return Ok(Outcome::Done(tag)) };
-        let item = self.transaction()?.catalog.expect(returning.table)?;
-        let desc = item.desc().ok_or_else(|| Error::internal("RETURNING from no table"))?;
-        let types = desc.scalars();
+        let types = returning.input.clone();
         let settings = self.variables.format().clone();
         if rows.len() > 1 && returning.exprs.iter().any(|expr| sequence_calls(expr).0) {
             return Err(Error::unsupported(

@@ -110,11 +110,12 @@ impl Maker<'_> {
     }
 
     fn drawn(&mut self, depth: usize) -> Query {
-        match self.rng.random_range(0..18) {
+        match self.rng.random_range(0..20) {
             10..=12 => self.asking(depth.min(1)),
             13 => self.lateral(depth.min(1)),
             14..=16 if depth > 0 => self.windows(depth - 1),
             17 if depth > 0 => self.ties(depth - 1),
+            18 if self.level < 3 => self.recursion(0),
             0..=2 => self.plain(depth),
             3..=5 => self.grouped(depth),
             6 => self.distinct(depth),
@@ -154,6 +155,11 @@ impl Maker<'_> {
                 None => text = format!("{text} CROSS JOIN {other}"),
             }
             scope.columns.extend(other_scope.columns);
+        }
+        if self.rng.random_bool(0.08) {
+            let (call, made) = self.rows_of_call(&scope);
+            text = format!("{text} CROSS JOIN LATERAL {call}");
+            scope.columns.extend(made.columns);
         }
         (text, scope)
     }
@@ -221,7 +227,8 @@ impl Maker<'_> {
 
     fn plain(&mut self, depth: usize) -> Query {
         let types = self.types();
-        self.plain_of(depth, types)
+        let query = self.plain_of(depth, types);
+        if self.rng.random_bool(0.06) { self.with_rows_of_calls(query) } else { query }
     }
 
     fn distinct(&mut self, depth: usize) -> Query {

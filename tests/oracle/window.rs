@@ -64,7 +64,7 @@ impl Maker<'_> {
         Query { sql: format!("SELECT * FROM ({sql}) {name}"), ..inner }
     }
 
-    fn query_without_floats(&mut self, depth: usize) -> Query {
+    pub fn query_without_floats(&mut self, depth: usize) -> Query {
         loop {
             let query = self.query(depth);
             if !query.types.contains(&Type::Float) {

@@ -179,7 +179,7 @@ impl Binder<'_, '_> {
     }
 
     /// A statement that `sqlparser` knows.
-    fn sql(&mut self, statement: &ast::Statement) -> Result<Statement> {
+    pub fn sql(&mut self, statement: &ast::Statement) -> Result<Statement> {
         if let Some(control) = self.control(statement)? {
             return Ok(control);
         }
@@ -215,6 +215,11 @@ impl Binder<'_, '_> {
     }
 
     fn select_statement(&mut self, select: &syntax::Select) -> Result<Statement> {
+        if select.as_of.is_none()
+            && let Some(writing) = self.writing(&select.query)?
+        {
+            return Ok(writing);
+        }
         let query = self.query(&select.query, false)?;
         let as_of = self.time(select.as_of.as_ref())?;
         Ok(Statement::Select(finished(query, as_of)))

@@ -52,6 +52,7 @@ mod table_function;
 mod text;
 mod time_windows;
 mod types;
+mod update;
 mod values;
 mod view;
 mod window;

@@ -25,6 +25,7 @@ use crate::sql::bind::types;
 use crate::sql::parse::mutual;
 
 /// The bindings in front of a query.
+#[derive(Clone)]
 pub struct Mutual {
     bindings: Vec<Binding>,
     limit: Option<RoundLimit>,

@@ -5,6 +5,7 @@ use sqlparser::ast;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Relation};
+use crate::plan::statement::{OnConflict, Statement};
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
@@ -88,6 +89,29 @@ struct With {
     mutual: Option<Mutual>,
 }
 
+/// What WITH made visible, for what read it.
+#[derive(Clone)]
+struct Ended {
+    tables: Vec<(Option<Cte>, Option<Plan>)>,
+    mutual: Option<Mutual>,
+}
+
+impl Ended {
+    /// The relation with what it reads of that around it.
+    fn around(self, mut relation: Relation) -> Relation {
+        for (cte, plan) in self.tables {
+            if let (Some(Cte { id: Some(id), used: true, .. }), Some(plan)) = (cte, plan) {
+                let (value, body) = (Box::new(plan.relation), Box::new(relation));
+                relation = Relation::Let { id, value, body };
+            }
+        }
+        match self.mutual {
+            Some(mutual) => mutual.around(relation),
+            None => relation,
+        }
+    }
+}
+
 impl Query {
     /// A query of these rows and columns.
     pub fn of(plan: Plan, columns: Vec<OutputColumn>) -> Query {
@@ -117,7 +141,7 @@ impl Binder<'_, '_> {
                 "Transactions are serializable without it: leave it out.",
             ));
         }
-        let With { tables: names, mutual } = match &query.with {
+        let with = match &query.with {
             Some(with) => self.with(with)?,
             None => With::default(),
         };
@@ -126,22 +150,46 @@ impl Binder<'_, '_> {
         if query.limit_clause.is_some() || query.fetch.is_some() {
             self.recursion.note(uses, Effect::Together);
         }
-        let mut ended = vec![];
-        for (cte_name, plan) in names.into_iter().rev() {
-            let cte = self.ctes.get_mut(&cte_name).and_then(Vec::pop);
-            ended.push((cte, plan));
-        }
+        let tables = self.ended(with);
         let mut bound = bound?;
-        for (cte, plan) in ended {
-            if let (Some(Cte { id: Some(id), used: true, .. }), Some(plan)) = (cte, plan) {
-                let (value, body) = (Box::new(plan.relation), Box::new(bound.plan.relation));
-                bound.plan.relation = Relation::Let { id, value, body };
-            }
-        }
-        if let Some(mutual) = mutual {
-            bound.plan.relation = mutual.around(bound.plan.relation);
-        }
+        bound.plan.relation = tables.around(bound.plan.relation);
         Ok(bound)
+    }
+
+    /// Ends what WITH has made visible.
+    fn ended(&mut self, with: With) -> Ended {
+        let tables = with.tables.into_iter().rev().map(|(cte_name, plan)| {
+            let cte = self.ctes.get_mut(&cte_name).and_then(Vec::pop);
+            (cte, plan)
+        });
+        Ended { tables: tables.collect(), mutual: with.mutual }
+    }
+
+    /// A statement that writes, behind WITH; none where the query writes nothing.
+    pub fn writing(&mut self, query: &ast::Query) -> Result<Option<Statement>> {
+        let (ast::SetExpr::Insert(statement)
+        | ast::SetExpr::Update(statement)
+        | ast::SetExpr::Delete(statement)) = &*query.body
+        else {
+            return Ok(None);
+        };
+        let with = query.with.as_ref().map(|with| self.with(with)).transpose()?;
+        let bound = self.sql(statement);
+        let tables = self.ended(with.unwrap_or_default());
+        let mut bound = bound?;
+        let mut wrap = |relation: &mut Relation| *relation = tables.clone().around(relation.take());
+        match &mut bound {
+            Statement::Insert(insert) => {
+                wrap(&mut insert.source.relation);
+                if let OnConflict::Update { selection, .. } = &mut insert.on_conflict {
+                    wrap(selection);
+                }
+            }
+            Statement::Update(update) => wrap(&mut update.selection),
+            Statement::Delete(delete) => wrap(&mut delete.selection),
+            _ => return Err(Error::internal("a statement behind WITH that does not write")),
+        }
+        Ok(Some(bound))
     }
 
     fn query_body(&mut self, query: &ast::Query, keep_literals: bool) -> Result<Query> {

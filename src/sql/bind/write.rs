@@ -8,11 +8,8 @@ use sqlparser::ast::Spanned;
 use crate::catalog::item::{ColumnDefault, Item, ItemKind, Table};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
-use crate::plan::statement::{
-    ColumnSource, Delete, Finishing, Insert, Returning, Select, Statement, Update,
-};
+use crate::plan::statement::{ColumnSource, Finishing, Insert, Select, Statement};
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc};
-use crate::sql::bind::aggregate::Calls;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::query_of;
@@ -80,15 +77,13 @@ impl Binder<'_, '_> {
                 None => self.default_of(table, at)?,
             });
         }
-        let on_conflict_do_nothing = self.on_conflict(table, insert.on.as_ref())?;
         let alias = insert.table_alias.as_ref().map(|alias| name::ident(&alias.alias));
-        Ok(Statement::Insert(Insert {
-            table: item.id,
-            source,
-            columns: sources,
-            on_conflict_do_nothing,
-            returning: self.returning(&item, alias, insert.returning.as_deref())?,
-        }))
+        let scope = Scope::of_table(named_table(&item, alias));
+        let on_conflict = self.on_conflict(&item, table, &scope, insert.on.as_ref())?;
+        let types = table.desc.types();
+        let returning = self.returning(&scope, &types, insert.returning.as_deref())?;
+        let table = item.id;
+        Ok(Statement::Insert(Insert { table, source, columns: sources, on_conflict, returning }))
     }
 
     /// The positions of the columns that are named, or of all. Errors: 42703, 42701.
@@ -283,7 +278,7 @@ impl Binder<'_, '_> {
     }
 
     /// The default of a column as a value among others.
-    fn default_value(&mut self, table: &Table, at: usize) -> Result<Typed> {
+    pub fn default_value(&mut self, table: &Table, at: usize) -> Result<Typed> {
         let column = &table.desc.columns[at];
         match self.default_of(table, at)? {
             ColumnSource::Default(expr) => Ok(Typed { ty: expr.typ(&[]), expr }),
@@ -354,180 +349,6 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    fn on_conflict(&self, table: &Table, on: Option<&ast::OnInsert>) -> Result<bool> {
-        let Some(on) = on else { return Ok(false) };
-        let ast::OnInsert::OnConflict(conflict) = on else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in INSERT"));
-        };
-        if !matches!(conflict.action, ast::OnConflictAction::DoNothing) {
-            return Err(Error::unsupported(
-                "ON CONFLICT DO UPDATE",
-                "Use UPDATE, and INSERT … ON CONFLICT DO NOTHING for what is new.",
-            ));
-        }
-        if let Some(ast::ConflictTarget::Columns { columns, .. }) = &conflict.conflict_target {
-            let mut names: Vec<String> = columns.iter().map(name::ident).collect();
-            names.sort();
-            let mut key: Vec<String> = table
-                .primary_key
-                .iter()
-                .flat_map(|key| &key.columns)
-                .map(|c| table.desc.columns[*c].name.clone())
-                .collect();
-            key.sort();
-            if names != key {
-                return Err(Error::new(
-                    SqlState::INVALID_COLUMN_REFERENCE,
-                    "there is no unique or exclusion constraint matching the ON CONFLICT \
-                     specification",
-                ));
-            }
-        }
-        Ok(true)
-    }
-
-    /// RETURNING over a table's row.
-    fn returning(
-        &mut self,
-        item: &Item,
-        alias: Option<String>,
-        items: Option<&[ast::SelectItem]>,
-    ) -> Result<Option<Returning>> {
-        let Some(items) = items else { return Ok(None) };
-        let scope = Scope::of_table(named_table(item, alias));
-        let mut calls = Calls::default();
-        let outputs = self.select_list(items, &scope, &mut calls, Clause::Returning)?;
-        let (mut exprs, mut columns) = (vec![], vec![]);
-        for output in outputs {
-            let typed = self.settle(output.value)?;
-            columns.push(ColumnDesc { name: output.name, ty: typed.ty });
-            exprs.push(typed.expr);
-        }
-        let desc = RelationDesc { columns, keys: vec![] };
-        Ok(Some(Returning { table: item.id, exprs, desc }))
-    }
-
-    /// UPDATE.
-    pub fn update(&mut self, update: &ast::Update) -> Result<Statement> {
-        if update.from.is_some() {
-            return Err(Error::unsupported(
-                "UPDATE … FROM",
-                "Select the new values into a table, or update by key.",
-            ));
-        }
-        let (item, alias) = self.written_table(&update.table, "updating")?;
-        let ItemKind::Table(table) = &item.kind else {
-            return Err(Error::internal("not a table"));
-        };
-        let scope = Scope::of_table(named_table(&item, alias.clone()));
-        let width = table.desc.arity();
-        let mut new: Vec<Typed> =
-            (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty)).collect();
-        let mut assigned = vec![];
-        for (object, value) in assignments(&update.assignments)? {
-            let position = self.position(object.span());
-            let column = self.qualified(object)?;
-            let at = column_of(&item, table, &column.name).map_err(|e| e.at(position))?;
-            if assigned.contains(&at) {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("multiple assignments to same column \"{}\"", column.name),
-                )
-                .at(position));
-            }
-            assigned.push(at);
-            new[at] = self.assigned(table, at, value, &scope)?;
-        }
-        let rows = self.filtered(&item, &scope, update.selection.as_ref())?;
-        let old = (0..width).map(|at| Typed::column(at, table.desc.columns[at].ty));
-        let rows = self.place(rows, new.iter_mut().map(|typed| &mut typed.expr));
-        let selection = rows.select(old.chain(new).collect());
-        Ok(Statement::Update(Update {
-            table: item.id,
-            selection: selection.relation,
-            returning: self.returning(&item, alias, update.returning.as_deref())?,
-        }))
-    }
-
-    fn assigned(
-        &mut self,
-        table: &Table,
-        at: usize,
-        value: &ast::Expr,
-        scope: &Scope,
-    ) -> Result<Typed> {
-        let column = &table.desc.columns[at];
-        let always =
-            matches!(&table.defaults[at], Some(ColumnDefault::Sequence { always: true, .. }));
-        let is_default = matches!(value, ast::Expr::Identifier(ident)
-            if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"));
-        if always && !is_default {
-            return Err(Error::new(
-                SqlState::GENERATED_ALWAYS,
-                format!("column \"{}\" can only be updated to DEFAULT", column.name),
-            )
-            .with_detail(format!(
-                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                column.name
-            )));
-        }
-        if is_default {
-            return self.default_value(table, at);
-        }
-        let position = self.expr_position(value);
-        let mut cx = ExprContext::plain(scope, Clause::Update);
-        let bound = self.expr(value, &mut cx)?;
-        self.assign(bound, &column.name, column.ty, position)
-    }
-
-    /// DELETE.
-    pub fn delete(&mut self, delete: &ast::Delete) -> Result<Statement> {
-        if delete.using.is_some() {
-            return Err(Error::unsupported("DELETE … USING", "Delete by key."));
-        }
-        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
-            &delete.from;
-        let [from] = from.as_slice() else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "DELETE names one table"));
-        };
-        let (item, alias) = self.written_table(from, "deleting from")?;
-        let scope = Scope::of_table(named_table(&item, alias.clone()));
-        let rows = self.filtered(&item, &scope, delete.selection.as_ref())?;
-        Ok(Statement::Delete(Delete {
-            table: item.id,
-            selection: rows.relation,
-            returning: self.returning(&item, alias, delete.returning.as_deref())?,
-        }))
-    }
-
-    fn written_table(
-        &self,
-        table: &ast::TableWithJoins,
-        verb: &str,
-    ) -> Result<(Arc<Item>, Option<String>)> {
-        let ast::TableFactor::Table { name: object, alias, .. } = &table.relation else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error: a table is expected"));
-        };
-        if !table.joins.is_empty() {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error: one table is expected"));
-        }
-        let item = self.table(object, verb)?;
-        Ok((item, alias.as_ref().map(|alias| name::ident(&alias.name))))
-    }
-
-    fn filtered(
-        &mut self,
-        item: &Arc<Item>,
-        scope: &Scope,
-        selection: Option<&ast::Expr>,
-    ) -> Result<Plan> {
-        let rows = self.read(item)?;
-        let Some(selection) = selection else { return Ok(rows) };
-        let mut cx = ExprContext::plain(scope, Clause::Where);
-        let predicate = self.predicate(selection, &mut cx)?;
-        Ok(self.restrict(rows, vec![predicate.expr]))
-    }
-
     /// TRUNCATE.
     pub fn truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
         if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
@@ -544,32 +365,6 @@ impl Binder<'_, '_> {
     }
 }
 
-/// Each column of SET and its value; `(a, b) = (1, 2)` are two.
-fn assignments(written: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, &ast::Expr)>> {
-    let mut all = vec![];
-    for assignment in written {
-        match (&assignment.target, &assignment.value) {
-            (ast::AssignmentTarget::ColumnName(column), value) => all.push((column, value)),
-            (ast::AssignmentTarget::Tuple(columns), ast::Expr::Tuple(values)) => {
-                if columns.len() != values.len() {
-                    return Err(Error::new(
-                        SqlState::SYNTAX_ERROR,
-                        "number of columns does not match number of values",
-                    ));
-                }
-                all.extend(columns.iter().zip(values));
-            }
-            (ast::AssignmentTarget::Tuple(_), _) => {
-                return Err(Error::unsupported(
-                    "UPDATE … SET (columns) = a query",
-                    "Assign the columns one by one.",
-                ));
-            }
-        }
-    }
-    Ok(all)
-}
-
 /// The position of a column. Error 42703.
 pub fn column_of(item: &Item, table: &Table, column: &str) -> Result<usize> {
     table.desc.columns.iter().position(|c| c.name == column).ok_or_else(|| {
@@ -580,7 +375,8 @@ pub fn column_of(item: &Item, table: &Table, column: &str) -> Result<usize> {
     })
 }
 
-fn named_table(item: &Item, alias: Option<String>) -> crate::sql::bind::scope::Table {
+/// A table under its alias.
+pub fn named_table(item: &Item, alias: Option<String>) -> crate::sql::bind::scope::Table {
     let mut table = table_of(item);
     if let Some(alias) = alias {
         table.hidden = Some(std::mem::replace(&mut table.name, alias));
