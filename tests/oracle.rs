@@ -129,6 +129,15 @@ impl Pair {
         Some(pair)
     }
 
+    /// Fills the tables anew, so that a long run sees other data, and not more and more of it.
+    fn refill(&mut self) {
+        for table in tables::TABLES {
+            self.both(&format!("DELETE FROM {}", table.name));
+            let fill = tables::fill(&mut self.rng, table, &mut self.id);
+            self.both(&fill);
+        }
+    }
+
     /// Runs a statement on both; it has to end alike.
     fn both(&mut self, sql: &str) {
         let (ours, theirs) = (self.ours.run(sql), self.theirs.run(sql));
@@ -161,7 +170,14 @@ impl Pair {
     /// Compares one query's answers.
     fn check(&mut self, sql: &str, theirs: &Answer) -> Verdict {
         let ours = Answer::of(self.ours.run(sql));
-        let verdict = compare(sql, &ours, theirs);
+        let mut verdict = compare(sql, &ours, theirs);
+        if ours.error.is_some() && matches!(verdict, Verdict::Different(_)) {
+            // PostgreSQL has not seen the rows behind a limit: it is asked for them too.
+            let all = Answer::of(self.theirs.run(&without_limits(sql)));
+            if let Verdict::EqualErrors = compare(sql, &ours, &all) {
+                verdict = Verdict::EqualErrors;
+            }
+        }
         match &verdict {
             Verdict::Equal => self.counts.equal += 1,
             Verdict::EqualErrors => self.counts.equal_errors += 1,
@@ -173,6 +189,12 @@ impl Pair {
         }
         verdict
     }
+}
+
+/// The query with all its rows.
+fn without_limits(sql: &str) -> String {
+    let limit = regex::Regex::new(r" LIMIT \d+( OFFSET \d+)?").unwrap();
+    limit.replace_all(sql, "").into_owned()
 }
 
 /// How much is to be done, and from which seed.
@@ -224,6 +246,9 @@ fn queries() {
     let mut number = 0;
     while budget.goes_on(number, QUERIES) {
         number += 1;
+        if number % QUERIES == 0 {
+            pair.refill();
+        }
         let make = if number % 5 == 0 {
             |m: &mut Maker<'_>| m.limited(1)
         } else {
@@ -283,6 +308,7 @@ fn maintained_views() {
                 faults.extend(check_view(&mut pair, view));
             }
         }
+        pair.refill();
         for view in views {
             let dropped = pair.ours.run(&format!("DROP MATERIALIZED VIEW {}", view.name));
             assert_eq!(dropped.error, None);

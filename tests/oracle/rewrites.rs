@@ -77,6 +77,11 @@ impl Twins {
             self.change(rng);
             faults.extend(views.iter().filter_map(|(name, sql)| self.fault(name, sql)));
         }
+        for table in tables::TABLES {
+            self.both(&format!("DELETE FROM {}", table.name));
+            let fill = tables::fill(rng, table, &mut self.id);
+            self.both(&fill);
+        }
         for (name, _) in views {
             self.both(&format!("DROP MATERIALIZED VIEW {name}"));
         }
