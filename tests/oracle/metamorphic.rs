@@ -38,7 +38,8 @@ impl Maker<'_> {
         );
         let counted = format!(
             "SELECT count(CASE WHEN {condition} THEN 1 END) AS c0, \
-             coalesce(sum(CASE {condition} WHEN false THEN 1 ELSE 0 END), 0)::int8 AS c1 FROM {from}"
+             coalesce(sum(CASE {condition} WHEN false THEN 1 ELSE 0 END), 0)::int8 AS c1 \
+             FROM {from}"
         );
         Split { whole, parts, filtered, counted }
     }

@@ -164,7 +164,8 @@ fn width_bucket(operand: f64, low: f64, high: f64, count: i32) -> Result<i32, Ev
         true => (operand - low) / span,
         false => (operand / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0),
     };
-    Ok((f64::from(count) * part).min(f64::from(count) - 1.0) as i32 + 1)
+    // Rounded to the end, it is in the bucket behind, as in PostgreSQL 15.
+    ((f64::from(count) * part) as i32).checked_add(1).ok_or_else(|| out_of_range(Int4))
 }
 
 /// SQLSTATE of `width_bucket`.
