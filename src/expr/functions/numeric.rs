@@ -139,7 +139,8 @@ fn width_bucket<'a>(operand: Number, low: Number, high: Number, count: i32) -> A
         return count.checked_add(1).map(Datum::Int4).ok_or_else(|| out_of_range(Int4));
     }
     let count = Number::from_i128(count.into());
-    let bucket = operand.sub(&low)?.mul(&count)?.div_trunc(&high.sub(&low)?)?;
+    // Rounded to the end, it is in the bucket behind, as in PostgreSQL 15.
+    let bucket = operand.sub(&low)?.mul(&count)?.div(&high.sub(&low)?)?.floor()?;
     Ok(Datum::Int4(bucket.to_i32()? + 1))
 }
 
