@@ -59,6 +59,7 @@ pub fn parse_binary<'a>(
         }
         ScalarType::Timestamp => Datum::Timestamp(timestamp(bytes, typmod)?),
         ScalarType::TimestampTz => Datum::TimestampTz(timestamp(bytes, typmod)?),
+        ScalarType::TimestampNs => Datum::TimestampNs(i64::from_be_bytes(fixed(bytes)?)),
         ScalarType::Interval => {
             let raw: [u8; 16] = fixed(bytes)?;
             Datum::Interval(Interval {
@@ -95,7 +96,11 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Bool(v) => out.push(v.into()),
         Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+        Datum::Int8(v)
+        | Datum::Time(v)
+        | Datum::Timestamp(v)
+        | Datum::TimestampTz(v)
+        | Datum::TimestampNs(v) => {
             out.extend_from_slice(&v.to_be_bytes());
         }
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),

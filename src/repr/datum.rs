@@ -53,6 +53,8 @@ pub enum Datum<'a> {
     Enum(UserType, &'a str),
     /// The type, and the bytes that [`RecordRef`] reads.
     Record(RecordType, &'a [u8]),
+    /// Nanoseconds from 1970-01-01 in UTC.
+    TimestampNs(i64),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -98,7 +100,8 @@ impl Datum<'_> {
             (Datum::Int8(a), Datum::Int8(b))
             | (Datum::Time(a), Datum::Time(b))
             | (Datum::Timestamp(a), Datum::Timestamp(b))
-            | (Datum::TimestampTz(a), Datum::TimestampTz(b)) => a.cmp(b),
+            | (Datum::TimestampTz(a), Datum::TimestampTz(b))
+            | (Datum::TimestampNs(a), Datum::TimestampNs(b)) => a.cmp(b),
             (Datum::Float4(a), Datum::Float4(b)) => compare_floats((*a).into(), (*b).into()),
             (Datum::Float8(a), Datum::Float8(b)) => compare_floats(*a, *b),
             (Datum::Numeric(a), Datum::Numeric(b)) => a.compare(*b),
@@ -164,6 +167,7 @@ impl Datum<'_> {
             Datum::JsonPath(_) => 22,
             Datum::Enum(..) => 23,
             Datum::Record(..) => 24,
+            Datum::TimestampNs(_) => 25,
         }
     }
 }

@@ -57,7 +57,7 @@ impl ScalarType {
             ScalarType::Bool | ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8 => true,
             ScalarType::Oid | ScalarType::Text | ScalarType::Varchar | ScalarType::Name => true,
             ScalarType::Date | ScalarType::Time | ScalarType::Timestamp => true,
-            ScalarType::TimestampTz | ScalarType::Uuid => true,
+            ScalarType::TimestampTz | ScalarType::TimestampNs | ScalarType::Uuid => true,
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
             ScalarType::Jsonb | ScalarType::Json | ScalarType::JsonPath => false,
@@ -204,7 +204,11 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Int4(v) | Datum::Date(v) => {
             out.extend_from_slice(&(v as u32 ^ (1 << 31)).to_be_bytes());
         }
-        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+        Datum::Int8(v)
+        | Datum::Time(v)
+        | Datum::Timestamp(v)
+        | Datum::TimestampTz(v)
+        | Datum::TimestampNs(v) => {
             out.extend_from_slice(&(v as u64 ^ (1 << 63)).to_be_bytes());
         }
         Datum::Float4(v) => out.extend_from_slice(&fold_f32(v).to_be_bytes()),
@@ -301,6 +305,7 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Time => Datum::Time(long(at)),
         ScalarType::Timestamp => Datum::Timestamp(long(at)),
         ScalarType::TimestampTz => Datum::TimestampTz(long(at)),
+        ScalarType::TimestampNs => Datum::TimestampNs(long(at)),
         ScalarType::Oid => Datum::Oid(u32::from_be_bytes(take(at))),
         ScalarType::Uuid => Datum::Uuid(take(at)),
         ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Enum(_) => {
@@ -419,6 +424,7 @@ mod tests {
             ScalarType::Time => Datum::Time(long),
             ScalarType::Timestamp => Datum::Timestamp(long),
             ScalarType::TimestampTz => Datum::TimestampTz(long),
+            ScalarType::TimestampNs => Datum::TimestampNs(long),
             ScalarType::Interval => Datum::Interval(Interval {
                 months: rng.random_range(-1..2),
                 days: rng.random_range(-2..3) * 30,

@@ -48,6 +48,8 @@ pub enum ScalarType {
     Enum(UserType),
     /// A row: of a type that a user named, or of none.
     Record(RecordType),
+    /// An instant with nanoseconds, which PostgreSQL does not have.
+    TimestampNs,
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -181,7 +183,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 27;
+    pub const ELEMENT_COUNT: usize = 28;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -212,6 +214,7 @@ impl ScalarType {
         ScalarType::Cidr,
         ScalarType::Macaddr,
         ScalarType::JsonPath,
+        ScalarType::TimestampNs,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -287,6 +290,7 @@ impl ScalarType {
             Cidr => 24,
             Macaddr => 25,
             JsonPath => 26,
+            TimestampNs => 27,
             Enum(ty) => ENUMS + ty.place(),
             Record(ty) => RECORDS + ty.place(),
             Array(_) => return None,
@@ -349,6 +353,8 @@ impl ScalarType {
             ScalarType::Cidr => facts!(650, "cidr", "cidr", -1, 651),
             ScalarType::Macaddr => facts!(829, "macaddr", "macaddr", 6, 1040),
             ScalarType::JsonPath => facts!(4072, "jsonpath", "jsonpath", -1, 4073),
+            // PostgreSQL leaves the oids from 8000 to 9999 to others.
+            ScalarType::TimestampNs => facts!(9101, "timestamp_ns", "timestamp_ns", 8, 9102),
             ScalarType::Enum(ty) => facts_of(&ty.facts(), 4),
             ScalarType::Record(ty) => facts_of(&ty.facts(), -1),
             ScalarType::Array(_) => unreachable!("an array is no element"),

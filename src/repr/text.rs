@@ -72,6 +72,9 @@ pub fn parse_text<'a>(
             datetime::parse_timestamptz(text, settings)?,
             typmod,
         )),
+        ScalarType::TimestampNs => {
+            Datum::TimestampNs(datetime::parse_timestamp_ns(text, settings)?)
+        }
         ScalarType::Interval => Datum::Interval(datetime::parse_interval(text, typmod, settings)?),
         ScalarType::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(ty, text))?),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef::parse(text, arena)?),
@@ -116,6 +119,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Time(v) => datetime::format_time(v, out),
         Datum::Timestamp(v) => datetime::format_timestamp(v, settings, out),
         Datum::TimestampTz(v) => datetime::format_timestamptz(v, settings, out),
+        Datum::TimestampNs(v) => datetime::format_timestamp_ns(v, settings, out),
         Datum::Interval(v) => datetime::format_interval(&v, settings, out),
         Datum::Uuid(v) => push_uuid(&v, out),
         Datum::Jsonb(v) => push_display(v, out),
@@ -152,6 +156,7 @@ impl ScalarType {
             Datum::Time(_) => self == ScalarType::Time,
             Datum::Timestamp(_) => self == ScalarType::Timestamp,
             Datum::TimestampTz(_) => self == ScalarType::TimestampTz,
+            Datum::TimestampNs(_) => self == ScalarType::TimestampNs,
             Datum::Interval(_) => self == ScalarType::Interval,
             Datum::Uuid(_) => self == ScalarType::Uuid,
             Datum::Jsonb(_) => self == ScalarType::Jsonb,

@@ -143,7 +143,7 @@ impl ScalarType {
             ScalarType::Int2 => Some(2),
             ScalarType::Int4 | ScalarType::Float4 | ScalarType::Date | ScalarType::Oid => Some(4),
             ScalarType::Int8 | ScalarType::Float8 | ScalarType::Time => Some(8),
-            ScalarType::Timestamp | ScalarType::TimestampTz => Some(8),
+            ScalarType::Timestamp | ScalarType::TimestampTz | ScalarType::TimestampNs => Some(8),
             ScalarType::Interval | ScalarType::Uuid => Some(16),
             ScalarType::Numeric | ScalarType::Text | ScalarType::Varchar => None,
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Jsonb | ScalarType::Name => None,
@@ -163,7 +163,11 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Bool(v) => out.push(v.into()),
         Datum::Int2(v) => out.extend_from_slice(&v.to_le_bytes()),
         Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_le_bytes()),
-        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+        Datum::Int8(v)
+        | Datum::Time(v)
+        | Datum::Timestamp(v)
+        | Datum::TimestampTz(v)
+        | Datum::TimestampNs(v) => {
             out.extend_from_slice(&v.to_le_bytes());
         }
         Datum::Float4(v) => out.extend_from_slice(&v.to_le_bytes()),
@@ -216,6 +220,7 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Time => Datum::Time(i64::from_le_bytes(take(at))),
         ScalarType::Timestamp => Datum::Timestamp(i64::from_le_bytes(take(at))),
         ScalarType::TimestampTz => Datum::TimestampTz(i64::from_le_bytes(take(at))),
+        ScalarType::TimestampNs => Datum::TimestampNs(i64::from_le_bytes(take(at))),
         ScalarType::Interval => {
             let months = i32::from_le_bytes(take(at));
             let days = i32::from_le_bytes(take(at));

@@ -47,6 +47,8 @@ accessors! {
     timestamp: Timestamp -> i64;
     /// The value of a timestamptz.
     timestamptz: TimestampTz -> i64;
+    /// The value of a timestamp_ns.
+    timestamp_ns: TimestampNs -> i64;
     /// The value of an interval.
     interval: Interval -> Interval;
     /// The value of a uuid.

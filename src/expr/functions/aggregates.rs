@@ -55,6 +55,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
     const TIME: Args = &[Some(Time)];
     const TIMESTAMP: Args = &[Some(Timestamp)];
     const TIMESTAMPTZ: Args = &[Some(TimestampTz)];
+    const TIMESTAMP_NS: Args = &[Some(TimestampNs)];
     const INTERVAL: Args = &[Some(Interval)];
     const INET: Args = &[Some(Inet)];
     const BIT: Args = &[Some(Bit)];
@@ -95,6 +96,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2139, "min", TIME, Min(Time)),
         def(2142, "min", TIMESTAMP, Min(Timestamp)),
         def(2143, "min", TIMESTAMPTZ, Min(TimestampTz)),
+        def(90_860, "min", TIMESTAMP_NS, Min(TimestampNs)),
         def(2144, "min", INTERVAL, Min(Interval)),
         def(2146, "min", NUMERIC, Min(Numeric)),
         def(3565, "min", INET, Min(Inet)),
@@ -110,6 +112,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2123, "max", TIME, Max(Time)),
         def(2126, "max", TIMESTAMP, Max(Timestamp)),
         def(2127, "max", TIMESTAMPTZ, Max(TimestampTz)),
+        def(90_861, "max", TIMESTAMP_NS, Max(TimestampNs)),
         def(2128, "max", INTERVAL, Max(Interval)),
         def(2130, "max", NUMERIC, Max(Numeric)),
         def(3564, "max", INET, Max(Inet)),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
     array_casts, bits_casts, datetime_casts, inet_casts, jsonb_casts, modifier_casts, number_casts,
-    numeric_casts, string_casts, text_casts, user_casts,
+    numeric_casts, string_casts, text_casts, timestamp_ns, user_casts,
 };
 use crate::repr::ScalarType;
 
@@ -22,6 +22,7 @@ static TABLES: &[&[CastDef]] = &[
     jsonb_casts::CASTS,
     bits_casts::CASTS,
     inet_casts::CASTS,
+    timestamp_ns::CASTS,
     text_casts::CASTS,
 ];
 

@@ -223,7 +223,7 @@ macro_rules! of_every_type {
 of_every_type! {
     Bool Int2 Int4 Int8 Float4 Float8 Numeric Text Varchar Bpchar
     Bytea Date Time Timestamp TimestampTz Interval Uuid Jsonb Oid Name Json
-    Bit Varbit Inet Cidr Macaddr JsonPath
+    Bit Varbit Inet Cidr Macaddr JsonPath TimestampNs
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.

@@ -31,7 +31,7 @@ pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: &[] };
 type Answer<'a> = Result<Datum<'a>, EvalError>;
 
 /// A field as `extract` answers it.
-fn as_numeric(field: Extracted, arena: &Bump) -> Datum<'_> {
+pub(super) fn as_numeric(field: Extracted, arena: &Bump) -> Datum<'_> {
     let number = match field {
         // Scales are those of microseconds and of days with them.
         Extracted::Number { unscaled, scale } => Number::new(unscaled, scale as u16),
@@ -43,7 +43,7 @@ fn as_numeric(field: Extracted, arena: &Bump) -> Datum<'_> {
 }
 
 /// A field as `date_part` answers it.
-fn as_float<'a>(field: Extracted) -> Datum<'a> {
+pub(super) fn as_float<'a>(field: Extracted) -> Datum<'a> {
     field.to_f64().map_or(Datum::Null, Datum::Float8)
 }
 

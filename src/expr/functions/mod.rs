@@ -65,6 +65,7 @@ pub mod string_casts;
 pub mod text;
 pub mod text_casts;
 pub mod text_sets;
+pub mod timestamp_ns;
 pub mod types;
 pub mod user_casts;
 pub mod uuid;

@@ -10,7 +10,7 @@ use crate::expr::functions::{
     datetime_comparison, datetime_overlaps, degrees, encoding, enums, float, formatting, inet,
     integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, jsonpath,
     like, math, numeric, quoting, records, regexp, regexp_arrays, sequence, series, slices, text,
-    text_sets, uuid,
+    text_sets, timestamp_ns, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -59,6 +59,7 @@ static FAMILIES: &[&Family] = &[
     &datetime_comparison::FAMILY,
     &datetime_overlaps::FAMILY,
     &series::FAMILY,
+    &timestamp_ns::FAMILY,
     &jsonb_sets::FAMILY,
     &jsonpath::FAMILY,
     &text_sets::FAMILY,

@@ -123,7 +123,7 @@ fn numeric_series(args: &[Datum<'_>]) -> Result<SetRows, EvalError> {
     Ok(Box::new(Series { next: Some(start), until, ascending, compare, after, row }))
 }
 
-fn times(
+pub(super) fn times(
     (start, until, step): (i64, i64, Interval),
     add: impl Fn(i64, &Interval) -> crate::error::Result<i64> + 'static,
     row: fn(&i64) -> Row,

@@ -45,7 +45,7 @@ pub const fn category(ty: ScalarType) -> Category {
     use ScalarType::*;
     match ty {
         Bool => Category::Boolean,
-        Date | Time | Timestamp | TimestampTz => Category::DateTime,
+        Date | Time | Timestamp | TimestampTz | TimestampNs => Category::DateTime,
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,

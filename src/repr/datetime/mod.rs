@@ -27,6 +27,7 @@ mod keywords;
 mod lexer;
 mod make;
 mod names;
+mod nano;
 mod number;
 mod parse;
 mod standard;
@@ -63,6 +64,12 @@ pub use interval_typmod::interval_with_typmod;
 pub use make::{
     Clock, MadeIn, YearMonthDay, make_date, make_interval, make_time, make_timestamp,
     make_timestamptz, timestamptz_from_epoch,
+};
+pub use nano::{
+    bin_timestamp_ns, extract_timestamp_ns, format_timestamp_ns, nanos_compare_timestamptz,
+    nanos_from_timestamptz, nanos_to_timestamptz, parse_timestamp_ns, timestamp_ns_add,
+    timestamp_ns_add_nanos, timestamp_ns_difference, timestamp_ns_subtract_nanos,
+    truncate_timestamp_ns,
 };
 pub use parse::{
     parse_date, parse_date_at, parse_time, parse_time_at, parse_timestamp, parse_timestamp_at,

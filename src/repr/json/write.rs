@@ -30,7 +30,7 @@ pub fn push_json(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings, o
         Datum::Record(ty, bytes) => {
             format_record(&RecordRef::new(ty, bytes), false, settings, out);
         }
-        Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) | Datum::TimestampNs(_) => {
             quote(&iso_text(datum, ty, settings), out);
         }
         _ => quote(&plain_text(datum, ty, settings), out),

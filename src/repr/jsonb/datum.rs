@@ -37,7 +37,10 @@ impl JsonbBuilder {
             Datum::Text(v) => self.string(v),
             Datum::Jsonb(v) => self.raw(v),
             Datum::Json(v) => self.parse(v)?,
-            Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
+            Datum::Date(_)
+            | Datum::Timestamp(_)
+            | Datum::TimestampTz(_)
+            | Datum::TimestampNs(_) => {
                 self.string(&iso_text(datum, ty, settings));
             }
             Datum::Array(element, v) => self.elements(&ArrayRef::new(element, v), settings)?,

@@ -80,6 +80,7 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Jsonb => &["null", "{\"a\\n\": [1.0, \"\\\\\"], \"\": {}}", "\"\\t,\\\"\""],
         ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
         ScalarType::Oid => &["0", "4294967295"],
+        ScalarType::TimestampNs => &["2020-02-29 01:02:03.000000001+05", "1970-01-01"],
         ScalarType::JsonPath => &["$", "strict $.\"a\\tb\"?(@ > 1)"],
         ScalarType::Json => &["null", " {\"a\\n\":  [1.0, \"\\\\\"]}", "\"\\t,\\\"\""],
         ScalarType::Bit | ScalarType::Varbit => &["", "1", "10110011101"],

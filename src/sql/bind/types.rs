@@ -127,8 +127,8 @@ fn unsupported(ty: &DataType) -> Error {
     Error::unsupported(
         format!("type {}", ty.to_string().to_ascii_lowercase()),
         "Use one of bool, int2, int4, int8, float4, float8, numeric, text, varchar, char, bytea, \
-         date, time, timestamp, timestamptz, interval, uuid, json, jsonb, jsonpath, bit, varbit, \
-         inet, cidr, macaddr, and arrays of these.",
+         date, time, timestamp, timestamptz, timestamp_ns, interval, uuid, json, jsonb, jsonpath, \
+         bit, varbit, inet, cidr, macaddr, and arrays of these.",
     )
 }
 
