@@ -15,6 +15,7 @@ use crate::expr::error::EvalError;
 use crate::expr::functions;
 use crate::expr::functions::records::RecordFunction;
 use crate::expr::polymorphic::{self, ElementFn};
+use crate::expr::spread;
 use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Datum, Element, ScalarType};
@@ -44,6 +45,8 @@ pub enum Eval {
     Quantified(&'static FuncDef, bool),
     /// A function of one type of records.
     Record(RecordFunction),
+    /// A function of any number of arguments, the last of which are the elements of an array.
+    Spread(&'static FuncDef),
 }
 
 /// How far a result may be reused.
@@ -180,6 +183,7 @@ impl FuncDef {
             Eval::Element(eval, element) => eval(element, args, cx),
             Eval::Quantified(op, every) => polymorphic::quantify(op, every, args, cx),
             Eval::Record(function) => Ok(function.compute(args, cx)),
+            Eval::Spread(func) => spread::compute(func, args, cx),
         }
     }
 

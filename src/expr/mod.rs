@@ -18,6 +18,7 @@ pub mod mfp;
 pub mod number_template;
 pub mod polymorphic;
 pub mod scalar;
+pub mod spread;
 pub mod table;
 pub mod temporal;
 pub mod window;

@@ -20,6 +20,7 @@ use crate::expr::error::EvalError;
 use crate::expr::func::{Eval, EvalContext, FuncDef, OperatorDef, Volatility};
 use crate::expr::functions::records::RecordFunction;
 use crate::expr::functions::registry;
+use crate::expr::spread;
 use crate::expr::table::{OpenFn, SetColumn, SetDef};
 use crate::repr::ScalarType;
 use crate::repr::{ArrayRef, Datum, Element};
@@ -236,6 +237,8 @@ enum Made {
     Instance(u32, Element),
     /// A function of a type of records.
     Record(RecordFunction),
+    /// A function of this oid, the last arguments of which are the elements of an array.
+    Spread(u32, Element),
 }
 
 /// A function of a type of records.
@@ -268,7 +271,7 @@ fn declared(oid: u32) -> Option<u32> {
     }
     match made(oid)? {
         Made::Instance(oid, _) => Some(oid),
-        Made::Record(_) => None,
+        Made::Record(_) | Made::Spread(..) => None,
     }
 }
 
@@ -280,6 +283,11 @@ pub(super) fn is_instance(oid: u32) -> bool {
 /// `x op ANY (array)`, or `ALL` where `every`; none for an operator over arrays of arrays.
 pub fn quantified(op: &FuncDef, every: bool) -> Option<&'static FuncDef> {
     by_oid(op.oid | if every { ALL } else { ANY })
+}
+
+/// A function whose last arguments are the elements of an array.
+pub fn spread(func: &FuncDef, element: Element) -> Option<&'static FuncDef> {
+    by_oid(made_oid(Made::Spread(func.oid, element)))
 }
 
 #[derive(Default)]
@@ -317,6 +325,9 @@ fn make(oid: u32) -> Option<FuncDef> {
         return Some(match made(oid)? {
             Made::Instance(def, element) => registry::polymorphic(def)?.make(oid, element),
             Made::Record(function) => function.make(oid),
+            Made::Spread(func, element) => {
+                return spread::make(oid, registry::by_oid(func)?, element);
+            }
         });
     }
     let place = (oid & ELEMENT_MASK) >> ELEMENT_SHIFT;

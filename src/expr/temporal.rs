@@ -13,10 +13,12 @@
 use bumpalo::Bump;
 
 use crate::error::{Error, Result};
+use crate::expr::cast::Cast;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::functions;
 use crate::expr::scalar::Expr;
+use crate::repr::datetime::nanos_to_timestamptz;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Datum, ScalarType};
 
@@ -225,10 +227,6 @@ impl<'a> Search<'_, 'a> {
 
     /// How far the sides are from each other, where both are timestamps.
     fn distance(&mut self, at: i64) -> Option<i64> {
-        let micros = |datum: &Datum<'_>| match datum {
-            Datum::Timestamp(micros) | Datum::TimestampTz(micros) => Some(*micros),
-            _ => None,
-        };
         let [left, right] = self.sides(at).ok()?;
         let (left, right) = (micros(&left)?, micros(&right)?);
         i64::try_from(left.abs_diff(right)).ok().filter(|distance| *distance < i64::MAX / 4)
@@ -243,12 +241,7 @@ impl<'a> Search<'_, 'a> {
         let changes =
             |moment: i64| zone.offset_at(moment - NEARBY) != zone.offset_at(moment + NEARBY);
         for moment in self.moments.clone() {
-            let other = self.sides(moment).ok().and_then(|sides| {
-                sides.iter().find_map(|datum| match datum {
-                    Datum::Timestamp(micros) | Datum::TimestampTz(micros) => Some(*micros),
-                    _ => None,
-                })
-            });
+            let other = self.sides(moment).ok().and_then(|sides| sides.iter().find_map(micros));
             if !changes(moment) && !other.is_some_and(changes) {
                 continue;
             }
@@ -277,9 +270,9 @@ fn gather(expr: &Expr, time: usize, found: &mut Vec<(Expr, Expr)>) -> Result<()>
         && let [left, right] = args.as_slice()
         && functions::operator_of(func.oid)
             .is_some_and(|op| matches!(op.symbol, "=" | "<>" | "<" | "<=" | ">" | ">="))
-        && func.args[0] == func.args[1]
-        && func.args[0] != ScalarType::Bool
+        && let Some((left, right)) = alike(left, right, func.args)
     {
+        let (left, right) = (&left, &right);
         let (l, r) = (follows(left, time), follows(right, time));
         if l && !has_time(right) || r && !has_time(left) {
             found.push((left.clone(), right.clone()));
@@ -306,6 +299,32 @@ fn gather(expr: &Expr, time: usize, found: &mut Vec<(Expr, Expr)>) -> Result<()>
     }
 }
 
+/// The sides of a comparison as they compare with each other, where they are no booleans. An
+/// instant with nanoseconds is no coarser than the other one, and what it does not reach is on one
+/// side of all.
+fn alike(left: &Expr, right: &Expr, types: &[ScalarType]) -> Option<(Expr, Expr)> {
+    use ScalarType::{Bool, TimestampNs, TimestampTz};
+    let finer = |side: &Expr| {
+        let cast = Cast::find(TimestampTz, TimestampNs)?;
+        Some(side.clone().cast(cast, TimestampNs, false))
+    };
+    match *types {
+        [a, b] if a == b && a != Bool => Some((left.clone(), right.clone())),
+        [TimestampNs, TimestampTz] => Some((left.clone(), finer(right)?)),
+        [TimestampTz, TimestampNs] => Some((finer(left)?, right.clone())),
+        _ => None,
+    }
+}
+
+/// The microseconds of a point in time.
+fn micros(datum: &Datum<'_>) -> Option<i64> {
+    match datum {
+        Datum::Timestamp(micros) | Datum::TimestampTz(micros) => Some(*micros),
+        Datum::TimestampNs(nanos) => Some(nanos_to_timestamptz(*nanos).0),
+        _ => None,
+    }
+}
+
 /// Whether an expression goes up, or down, with the time.
 fn follows(expr: &Expr, time: usize) -> bool {
     match expr {
@@ -313,7 +332,10 @@ fn follows(expr: &Expr, time: usize) -> bool {
         Expr::Cast { input, to, .. } => {
             let to_time = matches!(
                 to.scalar,
-                ScalarType::Timestamp | ScalarType::TimestampTz | ScalarType::Date
+                ScalarType::Timestamp
+                    | ScalarType::TimestampTz
+                    | ScalarType::TimestampNs
+                    | ScalarType::Date
             );
             to_time && follows(input, time)
         }

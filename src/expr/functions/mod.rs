@@ -29,9 +29,11 @@ pub mod datetime_overlaps;
 pub mod degrees;
 pub mod encoding;
 pub mod enums;
+pub mod escapes;
 pub mod float;
 pub mod formatting;
 pub mod generic;
+pub mod hashes;
 pub mod inet;
 pub mod inet_casts;
 pub mod integer;
@@ -47,6 +49,7 @@ pub mod jsonpath;
 pub mod like;
 pub mod math;
 pub mod modifier_casts;
+pub mod named;
 pub mod number_casts;
 pub mod numeric;
 pub mod numeric_casts;
@@ -58,6 +61,7 @@ pub mod regexp;
 pub mod regexp_arrays;
 pub mod registry;
 pub mod resolve;
+pub mod sends;
 pub mod sequence;
 pub mod series;
 pub mod slices;
@@ -72,5 +76,7 @@ pub mod uuid;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};
 pub use registry::{by_oid, functions, operator_of, operators};
-pub use resolve::{ResolveError, Resolved, conversion_by_call, resolve_function, resolve_operator};
+pub use resolve::{
+    ResolveError, Resolved, conversion_by_call, resolve_function, resolve_operator, resolve_spread,
+};
 pub use types::{Category, category, common_type, is_coercible, is_preferred};

@@ -7,10 +7,10 @@ use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
     array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea,
     comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
-    datetime_comparison, datetime_overlaps, degrees, encoding, enums, float, formatting, inet,
-    integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths, jsonb_sets, jsonpath,
-    like, math, numeric, quoting, records, regexp, regexp_arrays, sequence, series, slices, text,
-    text_sets, timestamp_ns, uuid,
+    datetime_comparison, datetime_overlaps, degrees, encoding, enums, escapes, float, formatting,
+    hashes, inet, integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths,
+    jsonb_sets, jsonpath, like, math, numeric, quoting, records, regexp, regexp_arrays, sends,
+    sequence, series, slices, text, text_sets, timestamp_ns, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -59,6 +59,9 @@ static FAMILIES: &[&Family] = &[
     &datetime_comparison::FAMILY,
     &datetime_overlaps::FAMILY,
     &series::FAMILY,
+    &escapes::FAMILY,
+    &hashes::FAMILY,
+    &sends::FAMILY,
     &timestamp_ns::FAMILY,
     &jsonb_sets::FAMILY,
     &jsonpath::FAMILY,

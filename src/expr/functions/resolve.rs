@@ -10,7 +10,7 @@ use crate::expr::func::{Func, FuncDef};
 use crate::expr::functions::generic::{self, Unresolved};
 use crate::expr::functions::registry;
 use crate::expr::functions::types::{Category, category, is_coercible, is_preferred};
-use crate::expr::polymorphic::{PolyDef, Slot};
+use crate::expr::polymorphic::{self, PolyDef, Slot};
 use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
@@ -55,6 +55,8 @@ pub enum ResolveError {
     Undetermined,
     /// The answer would be an array of arrays.
     NoArrayOf(ScalarType),
+    /// What stands behind VARIADIC is no array.
+    NotAnArray,
     /// Elements of this type would have to be compared, by what it does not have.
     NotComparable(&'static str, ScalarType),
 }
@@ -69,6 +71,29 @@ pub fn resolve_function(name: &str, args: &[Untyped]) -> Result<Resolved, Resolv
     let plain = named.iter().map(|func| Source::Plain(func));
     let candidates = plain.chain(polymorphic).filter_map(|f| Candidate::new(f, args.len()));
     choose(candidates.collect(), args, None)
+}
+
+/// Finds the function of a name whose last arguments are the elements of the last one given.
+pub fn resolve_spread(name: &str, args: &[Untyped]) -> Result<Resolved, ResolveError> {
+    let Some((last, first)) = args.split_last() else { return Err(ResolveError::NotFound) };
+    let fits = |func: &&&FuncDef| {
+        let first = first.iter().zip(func.args).all(|(arg, ty)| is_coercible(*arg, *ty));
+        func.variadic.is_some() && func.args.len() + 1 == args.len() && first
+    };
+    let func = registry::named(name).iter().find(fits).ok_or(ResolveError::NotFound)?;
+    let element = match (func.any, *last) {
+        (true, Some(ScalarType::Array(element))) => Some(element),
+        (true, _) => return Err(ResolveError::NotAnArray),
+        (false, _) => func.variadic.and_then(ScalarType::as_element),
+    };
+    let array = element.map(ScalarType::Array).filter(|array| is_coercible(*last, *array));
+    let (Some(element), Some(array)) = (element, array) else {
+        return Err(ResolveError::NotFound);
+    };
+    let func = polymorphic::spread(func, element).ok_or(ResolveError::NotFound)?;
+    let types: Vec<_> = func.args[..first.len()].iter().copied().chain([array]).collect();
+    let casts = args.iter().zip(&types).map(|(arg, ty)| conversion(*arg, *ty)).collect();
+    Ok(Resolved { func: Func(func), types, casts })
 }
 
 /// The type that a call converts to, if it is `type(argument)`, as `text(42)` is: what a name
@@ -309,6 +334,9 @@ impl ResolveError {
                 SqlState::UNDEFINED_FUNCTION,
                 format!("could not identify {needed} for type {}", ty.display_name()),
             ),
+            ResolveError::NotAnArray => {
+                Error::new(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array")
+            }
             _ => Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 "could not determine polymorphic type because input has type unknown",

@@ -5,13 +5,16 @@ use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::aggregates::{is_aggregate, ordered_set};
+use crate::expr::functions::named::{Given, arranged as arranged_by_name};
 use crate::expr::functions::sequence::is_sequence_function;
 use crate::expr::scalar::Expr;
+use crate::repr::ScalarType;
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::grouping_sets::is_grouping_word;
+use crate::sql::bind::name;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
@@ -19,10 +22,17 @@ use crate::sql::bind::window::refuse_plain;
 const UNSUPPORTED_SETS: [&str; 3] =
     ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords"];
 
+/// What the parser calls an argument behind `VARIADIC` ([`mod@crate::sql::parse`]).
+const VARIADIC: &str = "variadic argument";
+
 /// What stands between the parentheses of a call.
 pub struct Arguments<'a> {
     /// The arguments.
     pub exprs: Vec<&'a ast::Expr>,
+    /// The names of the last ones.
+    pub names: Vec<String>,
+    /// Whether the last one is an array of arguments.
+    pub variadic: bool,
     /// `(*)`.
     pub star: bool,
     /// `DISTINCT`.
@@ -33,7 +43,14 @@ pub struct Arguments<'a> {
 
 /// The parts of what stands between the parentheses.
 pub fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
-    let mut found = Arguments { exprs: vec![], star: false, distinct: false, order_by: &[] };
+    let mut found = Arguments {
+        exprs: vec![],
+        names: vec![],
+        variadic: false,
+        star: false,
+        distinct: false,
+        order_by: &[],
+    };
     let list = match args {
         ast::FunctionArguments::None => return Ok(found),
         ast::FunctionArguments::Subquery(_) => {
@@ -47,6 +64,13 @@ pub fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
     found.distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
     for arg in &list.args {
         match arg {
+            _ if found.variadic => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \",\""));
+            }
+            ast::FunctionArg::Unnamed(_) if !found.names.is_empty() => {
+                let message = "positional argument cannot follow named argument";
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => found.exprs.push(expr),
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => found.star = true,
             ast::FunctionArg::Unnamed(_) => {
@@ -54,6 +78,17 @@ pub fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
                     "a reference to a whole row",
                     "Name the columns, or write count(*).",
                 ));
+            }
+            ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(expr), .. } => {
+                found.exprs.push(expr);
+                let is_variadic = name.value == VARIADIC;
+                found.variadic = is_variadic;
+                let name = name::ident(name);
+                if found.names.contains(&name) {
+                    let message = format!("argument name \"{name}\" used more than once");
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+                }
+                found.names.extend((!is_variadic).then_some(name));
             }
             ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
                 return Err(Error::unsupported(
@@ -95,6 +130,14 @@ impl Binder<'_, '_> {
                 Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"SETS\"").at(position)
             );
         }
+        let is_plain = args.names.is_empty() && !args.variadic;
+        if !is_plain && (function.over.is_some() || is_aggregate(&name)) {
+            return Err(Error::unsupported(
+                "a named or VARIADIC argument of an aggregate or a window function",
+                "Give the arguments in their order, without names.",
+            )
+            .at(position));
+        }
         if let Some(over) = &function.over {
             return self.window(&name, function, &args, over, position, cx).map(Bound::from);
         }
@@ -122,6 +165,17 @@ impl Binder<'_, '_> {
         }
         let before = cx.sets();
         let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
+        if matches!(name.as_str(), "to_json" | "to_jsonb")
+            && matches!(bound.as_slice(), [Bound::Unknown { .. }])
+        {
+            let message = "could not determine polymorphic type because input has type unknown";
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        let bound = arranged(&name, bound, &args, self).map_err(|e| e.at(position))?;
+        if args.variadic {
+            let call = self.spread_function(&name, bound, position)?;
+            return self.refuse_volatile(&call, &name).map(|()| call.into());
+        }
         if !qualified && let Some(special) = self.special_call(&name, &bound, position)? {
             if name == "coalesce" {
                 self.refuse_sets_since(before, "COALESCE", cx).map_err(|e| e.at(position))?;
@@ -199,6 +253,46 @@ impl Binder<'_, '_> {
             _ => Ok(()),
         }
     }
+}
+
+/// The arguments in the order of the parameters, with what stands for those left out.
+fn arranged(
+    function: &str,
+    bound: Vec<Bound>,
+    args: &Arguments<'_>,
+    binder: &Binder<'_, '_>,
+) -> Result<Vec<Bound>> {
+    // This one alone has no variants for fewer arguments.
+    if args.names.is_empty() && (function != "make_interval" || args.variadic) {
+        return Ok(bound);
+    }
+    let names: Vec<_> = args.names.iter().map(String::as_str).collect();
+    let positional = bound.len() - names.len();
+    let Some(order) = arranged_by_name(function, positional, &names) else {
+        let types = bound.iter().enumerate().map(|(at, arg)| {
+            let ty = arg.scalar(binder).map_or("unknown", ScalarType::display_name);
+            match at.checked_sub(positional) {
+                Some(named) => format!("{} => {ty}", names[named]),
+                None => ty.to_owned(),
+            }
+        });
+        let call = format!("{function}({})", types.collect::<Vec<_>>().join(", "));
+        return Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("function {call} does not exist"),
+        )
+        .with_hint(
+            "No function matches the given name and argument types. You might need to add \
+             explicit type casts.",
+        ));
+    };
+    Ok(order
+        .into_iter()
+        .map(|given| match given {
+            Given::Argument(at) => bound[at].clone(),
+            Given::Default(text) => Bound::Unknown { text: Some(text.to_owned()), position: None },
+        })
+        .collect())
 }
 
 /// Whether a call can only be that of an ordered-set aggregate: a window function of its name

@@ -55,6 +55,21 @@ impl Binder<'_, '_> {
         self.call(&resolved, left.into_iter().chain([right]).collect())
     }
 
+    /// The function of that name whose last arguments are the elements of an array.
+    ///
+    /// Errors: 42883, 42804.
+    pub fn spread_function(
+        &mut self,
+        name: &str,
+        args: Vec<Bound>,
+        position: Option<u32>,
+    ) -> Result<Typed> {
+        let types: Vec<_> = args.iter().map(|arg| arg.scalar(self)).collect();
+        let resolved = functions::resolve_spread(name, &types);
+        let resolved = resolved.map_err(|e| e.of_function(name, &types).at(position))?;
+        self.call(&resolved, args)
+    }
+
     /// The function of that name. A call with one argument may be a conversion instead, where the
     /// name is a type's.
     ///

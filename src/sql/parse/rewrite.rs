@@ -2,7 +2,7 @@
 //!
 //! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
 //! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s and `BETWEEN SYMMETRIC` [`between`]'s; the star of
-//! `(r).*` becomes a field that no other is called.
+//! `(r).*` becomes a field that no other is called, and `VARIADIC` before an argument its name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,9 @@ use crate::sql::parse::{asof, between, mutual};
 
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
+
+/// The name that an argument behind `VARIADIC` gets.
+const VARIADIC: &str = "variadic argument";
 
 /// The field that stands for all fields.
 pub const ALL_FIELDS: &str = "all fields";
@@ -69,6 +72,9 @@ pub fn rewrite<'t>(
         } else if at > 0 && is_rows_from(tokens, at) {
             edits.insert(at, [put(named(ROWS_FROM))]);
             edits.gone.extend([at, at + 1]);
+        } else if at > 0 && is_variadic(tokens, at) {
+            edits.insert(at, [put(named(VARIADIC)), put(Token::RArrow)]);
+            edits.gone.insert(at);
         } else if let Some(length) = asof::left_join(tokens, at) {
             let Some((begin, end)) = asof::condition(tokens, at + length) else { continue };
             edits.gone.extend(at + 1..at + length);
@@ -97,6 +103,14 @@ pub fn rewrite<'t>(
 }
 
 const NO_KEYWORD: sqlparser::keywords::Keyword = sqlparser::keywords::Keyword::NoKeyword;
+
+/// Whether `VARIADIC` stands here before an argument; the word is reserved.
+fn is_variadic(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let plain = |token: &Token| matches!(token, Token::Word(word) if word.quote_style.is_none());
+    let here = &tokens[at].token;
+    let opens = matches!(tokens[at - 1].token, Token::LParen | Token::Comma);
+    opens && plain(here) && is_word(here, "variadic")
+}
 
 /// Whether `ROWS FROM (` stands here where FROM's items do, and functions are called behind it:
 /// `SELECT a, rows FROM (SELECT …)` has a column of that name.
