@@ -12,7 +12,7 @@ use crate::expr::functions::aggregates::{OrderedSet, ordered_set};
 use crate::expr::functions::{self, ResolveError};
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, ScalarType};
-use crate::sql::bind::call::Arguments;
+use crate::sql::bind::arguments::Arguments;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;

@@ -5,112 +5,20 @@ use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::aggregates::{is_aggregate, ordered_set};
-use crate::expr::functions::named::{Given, arranged as arranged_by_name};
 use crate::expr::functions::sequence::is_sequence_function;
 use crate::expr::scalar::Expr;
-use crate::repr::ScalarType;
+use crate::sql::bind::arguments::{Arguments, arguments, arranged, refuse_untyped};
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::grouping_sets::is_grouping_word;
-use crate::sql::bind::name;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
 const UNSUPPORTED_SETS: [&str; 3] =
     ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords"];
-
-/// What the parser calls an argument behind `VARIADIC` ([`mod@crate::sql::parse`]).
-const VARIADIC: &str = "variadic argument";
-
-/// What stands between the parentheses of a call.
-pub struct Arguments<'a> {
-    /// The arguments.
-    pub exprs: Vec<&'a ast::Expr>,
-    /// The names of the last ones.
-    pub names: Vec<String>,
-    /// Whether the last one is an array of arguments.
-    pub variadic: bool,
-    /// `(*)`.
-    pub star: bool,
-    /// `DISTINCT`.
-    pub distinct: bool,
-    /// `ORDER BY`.
-    pub order_by: &'a [ast::OrderByExpr],
-}
-
-/// The parts of what stands between the parentheses.
-pub fn arguments(args: &ast::FunctionArguments) -> Result<Arguments<'_>> {
-    let mut found = Arguments {
-        exprs: vec![],
-        names: vec![],
-        variadic: false,
-        star: false,
-        distinct: false,
-        order_by: &[],
-    };
-    let list = match args {
-        ast::FunctionArguments::None => return Ok(found),
-        ast::FunctionArguments::Subquery(_) => {
-            return Err(Error::unsupported(
-                "a subquery in an expression",
-                "Put the subquery into FROM and join with it.",
-            ));
-        }
-        ast::FunctionArguments::List(list) => list,
-    };
-    found.distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-    for arg in &list.args {
-        match arg {
-            _ if found.variadic => {
-                return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \",\""));
-            }
-            ast::FunctionArg::Unnamed(_) if !found.names.is_empty() => {
-                let message = "positional argument cannot follow named argument";
-                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
-            }
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => found.exprs.push(expr),
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => found.star = true,
-            ast::FunctionArg::Unnamed(_) => {
-                return Err(Error::unsupported(
-                    "a reference to a whole row",
-                    "Name the columns, or write count(*).",
-                ));
-            }
-            ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(expr), .. } => {
-                found.exprs.push(expr);
-                let is_variadic = name.value == VARIADIC;
-                found.variadic = is_variadic;
-                let name = name::ident(name);
-                if found.names.contains(&name) {
-                    let message = format!("argument name \"{name}\" used more than once");
-                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
-                }
-                found.names.extend((!is_variadic).then_some(name));
-            }
-            ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
-                return Err(Error::unsupported(
-                    "a named argument",
-                    "Give the arguments in their order, without names.",
-                ));
-            }
-        }
-    }
-    for clause in &list.clauses {
-        match clause {
-            ast::FunctionArgumentClause::OrderBy(order) => found.order_by = order,
-            other => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("syntax error at or near \"{other}\""),
-                ));
-            }
-        }
-    }
-    Ok(found)
-}
 
 impl Binder<'_, '_> {
     /// A call.
@@ -130,14 +38,7 @@ impl Binder<'_, '_> {
                 Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"SETS\"").at(position)
             );
         }
-        let is_plain = args.names.is_empty() && !args.variadic;
-        if !is_plain && (function.over.is_some() || is_aggregate(&name)) {
-            return Err(Error::unsupported(
-                "a named or VARIADIC argument of an aggregate or a window function",
-                "Give the arguments in their order, without names.",
-            )
-            .at(position));
-        }
+        refuse_names(&name, function, &args).map_err(|e| e.at(position))?;
         if let Some(over) = &function.over {
             return self.window(&name, function, &args, over, position, cx).map(Bound::from);
         }
@@ -165,12 +66,7 @@ impl Binder<'_, '_> {
         }
         let before = cx.sets();
         let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
-        if matches!(name.as_str(), "to_json" | "to_jsonb")
-            && matches!(bound.as_slice(), [Bound::Unknown { .. }])
-        {
-            let message = "could not determine polymorphic type because input has type unknown";
-            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
-        }
+        refuse_untyped(&name, &bound).map_err(|e| e.at(position))?;
         let bound = arranged(&name, bound, &args, self).map_err(|e| e.at(position))?;
         if args.variadic {
             let call = self.spread_function(&name, bound, position)?;
@@ -255,44 +151,16 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The arguments in the order of the parameters, with what stands for those left out.
-fn arranged(
-    function: &str,
-    bound: Vec<Bound>,
-    args: &Arguments<'_>,
-    binder: &Binder<'_, '_>,
-) -> Result<Vec<Bound>> {
-    // This one alone has no variants for fewer arguments.
-    if args.names.is_empty() && (function != "make_interval" || args.variadic) {
-        return Ok(bound);
-    }
-    let names: Vec<_> = args.names.iter().map(String::as_str).collect();
-    let positional = bound.len() - names.len();
-    let Some(order) = arranged_by_name(function, positional, &names) else {
-        let types = bound.iter().enumerate().map(|(at, arg)| {
-            let ty = arg.scalar(binder).map_or("unknown", ScalarType::display_name);
-            match at.checked_sub(positional) {
-                Some(named) => format!("{} => {ty}", names[named]),
-                None => ty.to_owned(),
-            }
-        });
-        let call = format!("{function}({})", types.collect::<Vec<_>>().join(", "));
-        return Err(Error::new(
-            SqlState::UNDEFINED_FUNCTION,
-            format!("function {call} does not exist"),
-        )
-        .with_hint(
-            "No function matches the given name and argument types. You might need to add \
-             explicit type casts.",
+/// Refuses names and VARIADIC where arguments are not those of a function of the tables.
+fn refuse_names(name: &str, function: &ast::Function, args: &Arguments<'_>) -> Result<()> {
+    let special = function.over.is_some() || is_aggregate(name) || is_sequence_function(name);
+    if special && !args.are_plain() {
+        return Err(Error::unsupported(
+            "a named or VARIADIC argument of an aggregate, a window or a sequence function",
+            "Give the arguments in their order, without names.",
         ));
-    };
-    Ok(order
-        .into_iter()
-        .map(|given| match given {
-            Given::Argument(at) => bound[at].clone(),
-            Given::Default(text) => Bound::Unknown { text: Some(text.to_owned()), position: None },
-        })
-        .collect())
+    }
+    Ok(())
 }
 
 /// Whether a call can only be that of an ordered-set aggregate: a window function of its name

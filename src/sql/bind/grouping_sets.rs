@@ -11,7 +11,7 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::aggregate::{GROUPINGS, not_allowed_as};
-use crate::sql::bind::call::{Arguments, arguments};
+use crate::sql::bind::arguments::{Arguments, arguments};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::order::bare;

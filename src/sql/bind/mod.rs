@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod apply;
+mod arguments;
 mod array;
 mod asof;
 mod call;

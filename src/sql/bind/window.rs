@@ -16,7 +16,7 @@ use crate::expr::window::call::{WindowCall, WindowFunc};
 use crate::plan::relation::ColumnOrder;
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::aggregate::WINDOWS;
-use crate::sql::bind::call::Arguments;
+use crate::sql::bind::arguments::Arguments;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
