@@ -61,6 +61,8 @@ pub enum RowSource {
     Constant,
     /// There are none.
     Empty,
+    /// Each session sees its own.
+    Session,
 }
 
 /// A table.

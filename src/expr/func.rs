@@ -88,6 +88,9 @@ pub struct FuncDef {
     pub eval: Eval,
     /// What a function has that returns rows; such a one is not evaluated as an expression.
     pub set: Option<SetDef>,
+    /// The expression that stands for a call, in SQL: the arguments are `_1`, `_2` and so on. The
+    /// binder puts it in the place of the call.
+    pub sql: Option<&'static str>,
 }
 
 impl FuncDef {
@@ -112,6 +115,7 @@ impl FuncDef {
             volatility: Volatility::Immutable,
             eval: Eval::Plain(eval),
             set: None,
+            sql: None,
         }
     }
 
@@ -128,6 +132,20 @@ impl FuncDef {
             Err(EvalError::new(SqlState::INTERNAL_ERROR, "rows in the place of a value"))
         });
         FuncDef { set: Some(SetDef { columns, open }), ..func }
+    }
+
+    /// A function that an expression in SQL stands for.
+    pub const fn in_sql(
+        oid: u32,
+        name: &'static str,
+        args: &'static [ScalarType],
+        ret: ScalarType,
+        sql: &'static str,
+    ) -> FuncDef {
+        let func = FuncDef::new(oid, name, args, ret, |_, _| {
+            Err(EvalError::new(SqlState::INTERNAL_ERROR, "a call that was not put into SQL"))
+        });
+        FuncDef { sql: Some(sql), ..func }.nullable().stable()
     }
 
     /// The same, but it never fails.

@@ -205,6 +205,7 @@ impl PolyDef {
             volatility: self.volatility,
             eval: Eval::Element(self.eval, element),
             set,
+            sql: None,
         }
     }
 }
@@ -356,6 +357,7 @@ fn make_quantified(oid: u32, op: &'static FuncDef, every: bool) -> Option<FuncDe
         volatility: op.volatility,
         eval: Eval::Quantified(op, every),
         set: None,
+        sql: None,
     })
 }
 

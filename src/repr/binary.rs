@@ -11,7 +11,7 @@ use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::record::{self, RecordRef};
-use crate::repr::text::{checked_text, fit_bpchar, fit_name, fit_varchar};
+use crate::repr::text::{checked_text, first_char, fit_bpchar, fit_name, fit_varchar};
 use crate::repr::{ArrayRef, Datum, Interval, ScalarType, enums};
 
 /// The only version of jsonb's binary form: this byte, then its text.
@@ -70,7 +70,17 @@ pub fn parse_binary<'a>(
         }
         ScalarType::Uuid => Datum::Uuid(fixed(bytes)?),
         ScalarType::Jsonb => Datum::Jsonb(jsonb(bytes, arena)?),
-        ScalarType::Oid => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        ScalarType::Oid
+        | ScalarType::Xid
+        | ScalarType::RegProc
+        | ScalarType::RegProcedure
+        | ScalarType::RegOper
+        | ScalarType::RegOperator
+        | ScalarType::RegClass
+        | ScalarType::RegType
+        | ScalarType::RegRole
+        | ScalarType::RegNamespace => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        ScalarType::Char => Datum::Text(first_char(utf8(bytes)?)),
         ScalarType::Json => {
             let text = utf8(bytes)?;
             check_json(text, false)?;

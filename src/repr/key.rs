@@ -56,6 +56,16 @@ impl ScalarType {
         match self {
             ScalarType::Bool | ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8 => true,
             ScalarType::Oid | ScalarType::Text | ScalarType::Varchar | ScalarType::Name => true,
+            ScalarType::Char
+            | ScalarType::Xid
+            | ScalarType::RegProc
+            | ScalarType::RegProcedure
+            | ScalarType::RegOper
+            | ScalarType::RegOperator
+            | ScalarType::RegClass
+            | ScalarType::RegType
+            | ScalarType::RegRole
+            | ScalarType::RegNamespace => true,
             ScalarType::Date | ScalarType::Time | ScalarType::Timestamp => true,
             ScalarType::TimestampTz | ScalarType::TimestampNs | ScalarType::Uuid => true,
             ScalarType::Float4 | ScalarType::Float8 | ScalarType::Numeric => false,
@@ -179,6 +189,7 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         ScalarType::Text
         | ScalarType::Varchar
         | ScalarType::Name
+        | ScalarType::Char
         | ScalarType::Bpchar
         | ScalarType::Json
         | ScalarType::Enum(_)
@@ -306,9 +317,13 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Timestamp => Datum::Timestamp(long(at)),
         ScalarType::TimestampTz => Datum::TimestampTz(long(at)),
         ScalarType::TimestampNs => Datum::TimestampNs(long(at)),
-        ScalarType::Oid => Datum::Oid(u32::from_be_bytes(take(at))),
+        oid if oid.is_oid() => Datum::Oid(u32::from_be_bytes(take(at))),
         ScalarType::Uuid => Datum::Uuid(take(at)),
-        ScalarType::Text | ScalarType::Varchar | ScalarType::Name | ScalarType::Enum(_) => {
+        ScalarType::Text
+        | ScalarType::Varchar
+        | ScalarType::Name
+        | ScalarType::Char
+        | ScalarType::Enum(_) => {
             let end = at.iter().position(|b| *b == 0).expect("a zero ends text in a key");
             let (text, rest) = at.split_at(end);
             *at = &rest[1..];
@@ -436,7 +451,16 @@ mod tests {
                 random_json(rng, &mut builder, 2);
                 Datum::Jsonb(builder.finish_in(arena))
             }
-            ScalarType::Oid => Datum::Oid(long as u32),
+            ScalarType::Char => Datum::Text(if rng.random() { "a" } else { "" }),
+            ScalarType::Oid | ScalarType::Xid => Datum::Oid(long as u32),
+            ScalarType::RegProc
+            | ScalarType::RegProcedure
+            | ScalarType::RegOper
+            | ScalarType::RegOperator
+            | ScalarType::RegClass
+            | ScalarType::RegType
+            | ScalarType::RegRole
+            | ScalarType::RegNamespace => Datum::Oid(long as u32),
             ScalarType::Json => Datum::Json(["1", "[1,  2]", "\"é\""][rng.random_range(0..3)]),
             ScalarType::JsonPath => Datum::JsonPath(["$", "$.\"a\"", "@"][rng.random_range(0..3)]),
             ScalarType::Array(element) => random_array(element, rng, arena),

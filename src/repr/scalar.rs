@@ -50,6 +50,17 @@ pub enum ScalarType {
     Record(RecordType),
     /// An instant with nanoseconds, which PostgreSQL does not have.
     TimestampNs,
+    /// PostgreSQL's `"char"`: one character, or none.
+    Char,
+    Xid,
+    RegProc,
+    RegProcedure,
+    RegOper,
+    RegOperator,
+    RegClass,
+    RegType,
+    RegRole,
+    RegNamespace,
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -183,7 +194,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 28;
+    pub const ELEMENT_COUNT: usize = 38;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -215,6 +226,16 @@ impl ScalarType {
         ScalarType::Macaddr,
         ScalarType::JsonPath,
         ScalarType::TimestampNs,
+        ScalarType::Char,
+        ScalarType::Xid,
+        ScalarType::RegProc,
+        ScalarType::RegProcedure,
+        ScalarType::RegOper,
+        ScalarType::RegOperator,
+        ScalarType::RegClass,
+        ScalarType::RegType,
+        ScalarType::RegRole,
+        ScalarType::RegNamespace,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -259,6 +280,27 @@ impl ScalarType {
         }
     }
 
+    /// Whether values are oids that stand for what the catalog names.
+    pub const fn is_reg(self) -> bool {
+        use ScalarType::*;
+        matches!(
+            self,
+            RegProc
+                | RegProcedure
+                | RegOper
+                | RegOperator
+                | RegClass
+                | RegType
+                | RegRole
+                | RegNamespace
+        )
+    }
+
+    /// Whether values are oids, or numbers like them.
+    pub const fn is_oid(self) -> bool {
+        matches!(self, ScalarType::Oid | ScalarType::Xid) || self.is_reg()
+    }
+
     /// The type as the elements of an array have it; none for an array.
     pub const fn as_element(self) -> Option<Element> {
         use ScalarType::*;
@@ -293,6 +335,16 @@ impl ScalarType {
             TimestampNs => 27,
             Enum(ty) => ENUMS + ty.place(),
             Record(ty) => RECORDS + ty.place(),
+            Char => 28,
+            Xid => 29,
+            RegProc => 30,
+            RegProcedure => 31,
+            RegOper => 32,
+            RegOperator => 33,
+            RegClass => 34,
+            RegType => 35,
+            RegRole => 36,
+            RegNamespace => 37,
             Array(_) => return None,
         }))
     }
@@ -357,6 +409,16 @@ impl ScalarType {
             ScalarType::TimestampNs => facts!(9101, "timestamp_ns", "timestamp_ns", 8, 9102),
             ScalarType::Enum(ty) => facts_of(&ty.facts(), 4),
             ScalarType::Record(ty) => facts_of(&ty.facts(), -1),
+            ScalarType::Char => facts!(18, "char", "\"char\"", 1, 1002),
+            ScalarType::Xid => facts!(28, "xid", "xid", 4, 1011),
+            ScalarType::RegProc => facts!(24, "regproc", "regproc", 4, 1008),
+            ScalarType::RegProcedure => facts!(2202, "regprocedure", "regprocedure", 4, 2207),
+            ScalarType::RegOper => facts!(2203, "regoper", "regoper", 4, 2208),
+            ScalarType::RegOperator => facts!(2204, "regoperator", "regoperator", 4, 2209),
+            ScalarType::RegClass => facts!(2205, "regclass", "regclass", 4, 2210),
+            ScalarType::RegType => facts!(2206, "regtype", "regtype", 4, 2211),
+            ScalarType::RegRole => facts!(4096, "regrole", "regrole", 4, 4097),
+            ScalarType::RegNamespace => facts!(4089, "regnamespace", "regnamespace", 4, 4090),
             ScalarType::Array(_) => unreachable!("an array is no element"),
         }
     }

@@ -79,6 +79,16 @@ pub fn parse_text<'a>(
         ScalarType::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(ty, text))?),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef::parse(text, arena)?),
         ScalarType::Oid => Datum::Oid(parse_oid(text)?),
+        ScalarType::Char => Datum::Text(first_char(checked_text(text)?)),
+        ScalarType::Xid => Datum::Oid(text.trim().parse().unwrap_or(0)),
+        ScalarType::RegProc
+        | ScalarType::RegProcedure
+        | ScalarType::RegOper
+        | ScalarType::RegOperator
+        | ScalarType::RegClass
+        | ScalarType::RegType
+        | ScalarType::RegRole
+        | ScalarType::RegNamespace => Datum::Oid(parse_reg(ty, text)?),
         ScalarType::Json => {
             check_json(checked_text(text)?, false)?;
             Datum::Json(text)
@@ -123,6 +133,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Interval(v) => datetime::format_interval(&v, settings, out),
         Datum::Uuid(v) => push_uuid(&v, out),
         Datum::Jsonb(v) => push_display(v, out),
+        Datum::Oid(0) if ty.is_reg() => out.push('-'),
         Datum::Oid(v) => push_display(v, out),
         Datum::Bits(v) => bits::format_text(v, out),
         Datum::Inet(v) => network::push_network(&v, ty == ScalarType::Cidr, out),
@@ -147,9 +158,15 @@ impl ScalarType {
             Datum::Float4(_) => self == ScalarType::Float4,
             Datum::Float8(_) => self == ScalarType::Float8,
             Datum::Numeric(_) => self == ScalarType::Numeric,
+            // What an oid names, spelled.
+            Datum::Text(_) if self.is_reg() => true,
             Datum::Text(_) => matches!(
                 self,
-                ScalarType::Text | ScalarType::Varchar | ScalarType::Bpchar | ScalarType::Name
+                ScalarType::Text
+                    | ScalarType::Varchar
+                    | ScalarType::Bpchar
+                    | ScalarType::Name
+                    | ScalarType::Char
             ),
             Datum::Bytea(_) => self == ScalarType::Bytea,
             Datum::Date(_) => self == ScalarType::Date,
@@ -160,7 +177,7 @@ impl ScalarType {
             Datum::Interval(_) => self == ScalarType::Interval,
             Datum::Uuid(_) => self == ScalarType::Uuid,
             Datum::Jsonb(_) => self == ScalarType::Jsonb,
-            Datum::Oid(_) => self == ScalarType::Oid,
+            Datum::Oid(_) => self.is_oid(),
             Datum::Json(_) => self == ScalarType::Json,
             Datum::Bits(_) => matches!(self, ScalarType::Bit | ScalarType::Varbit),
             Datum::Inet(_) => matches!(self, ScalarType::Inet | ScalarType::Cidr),
@@ -186,6 +203,25 @@ pub(super) fn checked_text(text: &str) -> Result<&str> {
         ));
     }
     Ok(text)
+}
+
+/// The first character, which is all that a `"char"` has.
+pub(crate) fn first_char(text: &str) -> &str {
+    let end = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// The number of what has a name. Names themselves are the catalog's to look up.
+fn parse_reg(ty: ScalarType, text: &str) -> Result<u32> {
+    match text.trim_matches(is_space) {
+        "-" => Ok(0),
+        digits => digits.parse().map_err(|_| {
+            Error::unsupported(
+                format!("\"{text}\" as a {} that is not written in the query", ty.name()),
+                "Write it as a literal, or give its oid.",
+            )
+        }),
+    }
 }
 
 /// Any beginning of `true`, `false`, `yes`, `no`, or `on`, `off`, `1`, `0`, in any case.

@@ -139,9 +139,20 @@ impl ScalarType {
     /// The bytes of a value that is not NULL, where they are always as many.
     pub const fn value_width(self) -> Option<usize> {
         match self {
+            ScalarType::Char => None,
+            ScalarType::Oid
+            | ScalarType::Xid
+            | ScalarType::RegProc
+            | ScalarType::RegProcedure
+            | ScalarType::RegOper
+            | ScalarType::RegOperator
+            | ScalarType::RegClass
+            | ScalarType::RegType
+            | ScalarType::RegRole
+            | ScalarType::RegNamespace => Some(4),
             ScalarType::Bool => Some(1),
             ScalarType::Int2 => Some(2),
-            ScalarType::Int4 | ScalarType::Float4 | ScalarType::Date | ScalarType::Oid => Some(4),
+            ScalarType::Int4 | ScalarType::Float4 | ScalarType::Date => Some(4),
             ScalarType::Int8 | ScalarType::Float8 | ScalarType::Time => Some(8),
             ScalarType::Timestamp | ScalarType::TimestampTz | ScalarType::TimestampNs => Some(8),
             ScalarType::Interval | ScalarType::Uuid => Some(16),
@@ -200,6 +211,7 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
 #[inline]
 pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
     match ty {
+        ScalarType::Char => Datum::Text(take_str(at)),
         ScalarType::Bool => {
             let [v] = take(at);
             Datum::Bool(v != 0)
@@ -228,7 +240,15 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         }
         ScalarType::Uuid => Datum::Uuid(take(at)),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef(take_bytes(at))),
-        ScalarType::Oid => Datum::Oid(u32::from_le_bytes(take(at))),
+        ScalarType::Oid | ScalarType::Xid => Datum::Oid(u32::from_le_bytes(take(at))),
+        ScalarType::RegProc
+        | ScalarType::RegProcedure
+        | ScalarType::RegOper
+        | ScalarType::RegOperator
+        | ScalarType::RegClass
+        | ScalarType::RegType
+        | ScalarType::RegRole
+        | ScalarType::RegNamespace => Datum::Oid(u32::from_le_bytes(take(at))),
         ScalarType::Array(element) => Datum::Array(element, take_bytes(at)),
         ScalarType::Bit | ScalarType::Varbit => Datum::Bits(BitsRef(take_bytes(at))),
         ScalarType::Inet | ScalarType::Cidr => {

@@ -7,6 +7,7 @@ use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnDesc, ColumnType, Datum, RelationDesc, Row, ScalarType, Timestamp};
 use crate::session::frontend::{Format, Frontend};
 use crate::session::read::without_indexes;
+use crate::session::reg_names::RegNames;
 use crate::session::rows::Rows;
 use crate::session::session::{Outcome, Session, Tag, fields};
 
@@ -254,6 +255,7 @@ impl Session {
             Outcome::Rows { desc, rows, tag } => {
                 let fields = fields(desc, formats);
                 let settings = self.variables.format().clone();
+                let names = RegNames::of(self, &fields);
                 let mut sent = 0;
                 let mut datums = Vec::new();
                 while max_rows == 0 || sent < max_rows {
@@ -261,7 +263,7 @@ impl Session {
                         out.command_complete(&tag.text(sent));
                         return Ok(true);
                     };
-                    send_row(&row, rows, &mut datums, &fields, &settings, out);
+                    send_row(&row, rows, &mut datums, (&fields, names.as_ref()), &settings, out);
                     sent += 1;
                     out.ready().await?;
                 }
@@ -288,15 +290,23 @@ pub(super) fn send_row<F: Frontend>(
     row: &Row,
     rows: &Rows,
     scratch: &mut Vec<Datum<'static>>,
-    fields: &[crate::session::frontend::Field],
+    (fields, names): (&[crate::session::frontend::Field], Option<&RegNames>),
     settings: &crate::repr::settings::FormatSettings,
     out: &mut F,
 ) {
     scratch.clear();
     let mut datums: Vec<Datum<'_>> = std::mem::take(scratch);
     decode_values(&rows.types, row.bytes(), &mut datums);
-    let projected: smallvec::SmallVec<[Datum<'_>; 16]> =
+    let arena = bumpalo::Bump::new();
+    let mut projected: smallvec::SmallVec<[Datum<'_>; 16]> =
         rows.project.iter().map(|column| datums[*column]).collect();
+    if let Some(names) = names {
+        for (datum, field) in projected.iter_mut().zip(fields) {
+            if let Some(name) = names.spell(*datum, field) {
+                *datum = Datum::Text(arena.alloc_str(&name));
+            }
+        }
+    }
     out.data_row(&projected, fields, settings);
 }
 

@@ -10,6 +10,7 @@
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
 //! * [`variables`], `system_settings`, [`copy`] — settings, and the formats of COPY
+//! * `reg_names` — the text of oids that name something
 //! * `system` — the rows of the system relations
 //! * [`introspection`] — the relations in which the engine tells about itself
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
@@ -32,6 +33,7 @@ mod parameters;
 mod portals;
 mod prepared;
 mod read;
+mod reg_names;
 mod rows;
 mod sequences;
 #[allow(clippy::module_inception)] // The file holds the type that the module is about.

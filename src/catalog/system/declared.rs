@@ -19,20 +19,11 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Types that Weir does not have yet, and what stands for them.
-const STAND_INS: &[(&str, ScalarType)] = &[
-    ("char", ScalarType::Text),
-    ("pg_node_tree", ScalarType::Text),
-    ("pg_lsn", ScalarType::Text),
-    ("inet", ScalarType::Text),
-    ("regproc", ScalarType::Oid),
-    ("regclass", ScalarType::Oid),
-    ("regtype", ScalarType::Oid),
-    ("xid", ScalarType::Oid),
-];
+const STAND_INS: &[(&str, ScalarType)] =
+    &[("pg_node_tree", ScalarType::Text), ("pg_lsn", ScalarType::Text)];
 
 /// Array types that Weir does not have yet, and the elements of what stands for them.
 const ARRAY_STAND_INS: &[(&str, ScalarType)] = &[
-    ("_char", ScalarType::Text),
     ("_aclitem", ScalarType::Text),
     ("int2vector", ScalarType::Int2),
     ("oidvector", ScalarType::Oid),
@@ -104,6 +95,7 @@ fn read(schema: &str, block: &'static str) -> Option<(&'static str, Item)> {
             retain_ms: None,
         }),
         "fed" => ItemKind::System(System { desc, key, source: RowSource::Fed }),
+        "session" => ItemKind::System(System { desc, key, source: RowSource::Session }),
         "constant" => ItemKind::System(System { desc, key, source: RowSource::Constant }),
         _ => ItemKind::System(System { desc, key, source: RowSource::Empty }),
     };
@@ -143,7 +135,7 @@ mod tests {
             let (_, ty) = line.trim().split_once(' ').expect(line);
             assert!(scalar(ty.trim_end_matches('!')).is_some(), "{line}");
         }
-        let words = ["fed ", "constant ", "empty ", "view "];
+        let words = ["fed ", "constant ", "empty ", "session ", "view "];
         let heads = FILES.iter().flat_map(|(_, text)| text.lines());
         let heads: Vec<_> =
             heads.filter(|line| words.iter().any(|w| line.starts_with(w))).collect();

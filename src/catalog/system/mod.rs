@@ -25,6 +25,7 @@
 //!    - `fed`: its rows change. An arrangement is there from the start on.
 //!    - `constant`: its rows never change; they are made when the first reader comes.
 //!    - `empty`: it has no rows (yet); a reader sees an empty constant, which plans melt away.
+//!    - `session`: each session sees rows of its own, which the binder makes.
 //!    - `view`: an SQL query over others, behind the columns as lines that begin with `=`. It is
 //!      bound where it is read and costs nothing before. All names in it are qualified.
 //!
@@ -41,3 +42,5 @@
 //! [`Engine::system_rows`]: crate::session::engine::Engine::system_rows
 
 pub mod declared;
+pub mod named;
+pub mod oids;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
     array_casts, bits_casts, datetime_casts, inet_casts, jsonb_casts, modifier_casts, number_casts,
-    numeric_casts, string_casts, text_casts, timestamp_ns, user_casts,
+    numeric_casts, reg_casts, string_casts, text_casts, timestamp_ns, user_casts,
 };
 use crate::repr::ScalarType;
 
@@ -24,6 +24,7 @@ static TABLES: &[&[CastDef]] = &[
     inet_casts::CASTS,
     timestamp_ns::CASTS,
     text_casts::CASTS,
+    reg_casts::CASTS,
 ];
 
 const TYPES: usize = ScalarType::ALL.len();

@@ -94,6 +94,9 @@ comparisons! {
     Bytea, Bytea, same:
         "byteaeq" 1948, "byteane" 1953, "bytealt" 1949,
         "byteale" 1950, "byteagt" 1951, "byteage" 1952;
+    Char, Char, same:
+        "chareq" 61, "charne" 70, "charlt" 1246,
+        "charle" 72, "chargt" 73, "charge" 74;
     Date, Date, same:
         "date_eq" 1086, "date_ne" 1091, "date_lt" 1087,
         "date_le" 1088, "date_gt" 1089, "date_ge" 1090;
@@ -224,6 +227,8 @@ of_every_type! {
     Bool Int2 Int4 Int8 Float4 Float8 Numeric Text Varchar Bpchar
     Bytea Date Time Timestamp TimestampTz Interval Uuid Jsonb Oid Name Json
     Bit Varbit Inet Cidr Macaddr JsonPath TimestampNs
+    Char Xid RegProc RegProcedure RegOper RegOperator
+    RegClass RegType RegRole RegNamespace
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.

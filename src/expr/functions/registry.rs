@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::{
-    array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea,
-    comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
+    array_comparison, array_search, array_sets, array_text, arrays, bits, boolean, bytea, catalog,
+    catalog_names, comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
     datetime_comparison, datetime_overlaps, degrees, encoding, enums, escapes, float, formatting,
     hashes, inet, integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths,
     jsonb_sets, jsonpath, like, math, numeric, quoting, records, regexp, regexp_arrays, sends,
@@ -25,6 +25,8 @@ pub struct Family {
 
 /// All families; a new file adds its line here.
 static FAMILIES: &[&Family] = &[
+    &catalog::FAMILY,
+    &catalog_names::FAMILY,
     &array_text::FAMILY,
     &bits::FAMILY,
     &boolean::FAMILY,
@@ -121,7 +123,7 @@ fn index() -> &'static Index {
 
 /// Every function, for `pg_proc`; those with a capital or a space in their names are only ours.
 pub fn functions() -> impl Iterator<Item = &'static FuncDef> {
-    FAMILIES.iter().flat_map(|f| f.functions)
+    FAMILIES.iter().flat_map(|f| f.functions).chain(catalog::privileges())
 }
 
 /// Every operator, for `pg_operator`.

@@ -7,7 +7,7 @@ use crate::expr::error::EvalError;
 use crate::expr::functions::access::{bool, text};
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
-use crate::repr::text::{fit_bpchar, fit_name, fit_varchar};
+use crate::repr::text::{first_char, fit_bpchar, fit_name, fit_varchar};
 
 /// The text as one of the string types with a modifier.
 pub(super) fn fit<'a>(
@@ -21,6 +21,7 @@ pub(super) fn fit<'a>(
         Varchar => fit_varchar(value, typmod, explicit)?,
         Bpchar => fit_bpchar(value, typmod, explicit, arena)?,
         Name => fit_name(value),
+        Char => first_char(value),
         _ => value,
     }))
 }
@@ -69,6 +70,19 @@ pub static CASTS: &[CastDef] = &[
     relabel!(implicit Name Text),
     relabel!(assignment Name Varchar),
     relabel!(assignment Name Bpchar),
+    relabel!(implicit Char Text),
+    relabel!(assignment Char Varchar),
+    relabel!(assignment Char Bpchar),
+    relabel!(assignment Char Name),
+    relabel!(assignment Text Char),
+    relabel!(assignment Varchar Char),
+    relabel!(assignment Bpchar Char),
+    relabel!(explicit Name Char),
+    CastDef::explicit(Char, Int4, |d, _, _, _| {
+        let code = text(d).chars().next().map_or(0, |c| c as i32);
+        Ok(Datum::Int4(if (128..256).contains(&code) { code - 256 } else { code }))
+    })
+    .total(),
     from_bool!(Text),
     from_bool!(Varchar),
     from_bool!(Bpchar),

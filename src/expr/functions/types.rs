@@ -19,6 +19,7 @@ pub enum Category {
     String,
     Timespan,
     UserDefined,
+    Internal,
 }
 
 impl Category {
@@ -36,6 +37,7 @@ impl Category {
             Category::String => 'S',
             Category::Timespan => 'T',
             Category::UserDefined => 'U',
+            Category::Internal => 'Z',
         }
     }
 }
@@ -44,6 +46,10 @@ impl Category {
 pub const fn category(ty: ScalarType) -> Category {
     use ScalarType::*;
     match ty {
+        Char => Category::Internal,
+        Xid => Category::UserDefined,
+        RegProc | RegProcedure | RegOper | RegOperator => Category::Numeric,
+        RegClass | RegType | RegRole | RegNamespace => Category::Numeric,
         Bool => Category::Boolean,
         Date | Time | Timestamp | TimestampTz | TimestampNs => Category::DateTime,
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,

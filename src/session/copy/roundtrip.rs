@@ -79,9 +79,18 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Uuid => &["00000000-0000-0000-0000-00000000abcd"],
         ScalarType::Jsonb => &["null", "{\"a\\n\": [1.0, \"\\\\\"], \"\": {}}", "\"\\t,\\\"\""],
         ScalarType::Bytea => &["\\x", "\\x00ff5c2c220a"],
-        ScalarType::Oid => &["0", "4294967295"],
         ScalarType::TimestampNs => &["2020-02-29 01:02:03.000000001+05", "1970-01-01"],
         ScalarType::JsonPath => &["$", "strict $.\"a\\tb\"?(@ > 1)"],
+        ScalarType::Oid | ScalarType::Xid => &["0", "4294967295"],
+        ScalarType::Char => &["", "a", "\\"],
+        ScalarType::RegProc
+        | ScalarType::RegProcedure
+        | ScalarType::RegOper
+        | ScalarType::RegOperator
+        | ScalarType::RegClass
+        | ScalarType::RegType
+        | ScalarType::RegRole
+        | ScalarType::RegNamespace => &["-", "4294967295"],
         ScalarType::Json => &["null", " {\"a\\n\":  [1.0, \"\\\\\"]}", "\"\\t,\\\"\""],
         ScalarType::Bit | ScalarType::Varbit => &["", "1", "10110011101"],
         ScalarType::Inet => &["10.1.2.3", "10.1.2.3/8", "::ffff:1.2.3.4/120"],

@@ -4,12 +4,13 @@
 use bumpalo::Bump;
 
 use crate::catalog::item::{ColumnDefault, Item, ItemKind};
+use crate::catalog::system::oids::{key_oid, oid, part_oid};
 use crate::error::Result;
 use crate::repr::{Datum, ScalarType};
 use crate::session::system::feeds::Objects;
 use crate::session::system::functions::{array, vector};
 use crate::session::system::names::{self, qualified, quoted};
-use crate::session::system::objects::{key_oid, namespace, oid, part_oid, primary_key};
+use crate::session::system::objects::{namespace, primary_key};
 use crate::session::system::rows::Rows;
 use crate::session::system::types::storage;
 

@@ -89,8 +89,6 @@ static FEEDS: &[Feed] = &[
     always("pg_operator", functions::operators),
     always("pg_cast", functions::casts),
     always("pg_aggregate", functions::aggregates),
-    always("pg_database", server::databases),
-    always("pg_authid", server::roles),
     always("pg_am", server::access_methods),
     always("pg_collation", server::collations),
     always("pg_language", server::languages),

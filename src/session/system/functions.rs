@@ -6,15 +6,17 @@ use std::collections::HashSet;
 
 use bumpalo::Bump;
 
+use crate::catalog::system::oids::{OWNER, PG_CATALOG};
 use crate::error::Result;
 use crate::expr::cast::CastContext;
 use crate::expr::func::{FuncDef, Volatility};
 use crate::expr::functions::aggregates::AGGREGATES;
+use crate::expr::functions::catalog_names::slot_oid;
+use crate::expr::functions::io::io_functions;
 use crate::expr::functions::{self, Category, casts as conversions, category, registry};
 use crate::expr::polymorphic::{PolyDef, Slot};
 use crate::repr::array::{ArrayBuilder, Dims};
 use crate::repr::{Datum, ScalarType};
-use crate::session::system::objects::{OWNER, PG_CATALOG};
 use crate::session::system::rows::Rows;
 
 const OPERATORS: &str = include_str!("../../catalog/system/operators.tsv");
@@ -71,6 +73,11 @@ pub(super) fn functions(rows: &mut Rows<'_>) -> Result<()> {
     }
     for def in registry::polymorphic_functions().filter(|def| is_callable(def.name)) {
         add(rows, &polymorphic(def))?;
+    }
+    for io in io_functions() {
+        let volatility = io.volatility;
+        let (args, strict) = (io.args.clone(), io.strict);
+        add(rows, &Proc { args, strict, volatility, ..bare(io.oid, io.name, io.ret) })?;
     }
     for (oid, name, args, ret) in WINDOW {
         let args = args.iter().map(|slot| slot_oid(*slot)).collect();
@@ -141,20 +148,6 @@ fn plain(func: &'static FuncDef) -> Proc<'static> {
     }
 }
 
-/// The pseudo-type that a declared type is.
-fn slot_oid(slot: Slot) -> u32 {
-    match slot {
-        Slot::Is(ty) => ty.oid(),
-        Slot::AnyElement => 2283,
-        Slot::AnyArray => 2277,
-        Slot::AnyNonArray => 2776,
-        Slot::AnyEnum => 3500,
-        Slot::AnyRecord => 2249,
-        Slot::AnyCompatible => 5077,
-        Slot::AnyCompatibleArray => 5078,
-    }
-}
-
 fn polymorphic(def: &'static PolyDef) -> Proc<'static> {
     let args = def.args.iter().chain(&def.variadic).map(|slot| slot_oid(*slot)).collect();
     Proc {
@@ -179,7 +172,7 @@ fn add(rows: &mut Rows<'_>, proc: &Proc<'_>) -> Result<()> {
         let ins = proc.args.len();
         all = oids(&mut proc.args.iter().copied().chain(columns().map(|(_, ty)| *ty)));
         let mode = (0..ins + columns().len()).map(|at| if at < ins { "i" } else { "o" });
-        modes = array(ScalarType::Text, mode.map(Datum::Text), &arena);
+        modes = array(ScalarType::Char, mode.map(Datum::Text), &arena);
         let name = std::iter::repeat_n("", ins).chain(columns().map(|(name, _)| *name));
         names = array(ScalarType::Text, name.map(Datum::Text), &arena);
     }

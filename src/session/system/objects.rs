@@ -1,10 +1,11 @@
 //! Schemas, relations and their columns: `pg_namespace`, `pg_class`, `pg_attribute`,
 //! `pg_sequence`.
 //!
-//! The oid of an object is its id. A primary key is no object of ours, but PostgreSQL has an index
-//! for it, which clients look for: such things have numbers from 2³¹ on, made from the table's.
 
 use crate::catalog::item::{ColumnDefault, Item, ItemKind, Table};
+use crate::catalog::system::oids::{
+    INFORMATION_SCHEMA, OWNER, PG_CATALOG, WEIR_CATALOG, key_oid, oid, schema_oid,
+};
 use crate::error::Result;
 use crate::repr::{ColumnDesc, Datum, GlobalId, ScalarType};
 use crate::session::system::feeds::Objects;
@@ -12,45 +13,13 @@ use crate::session::system::names;
 use crate::session::system::rows::Rows;
 use crate::session::system::types::storage;
 
-/// The schema `pg_catalog`.
-pub(super) const PG_CATALOG: u32 = 11;
-/// The schema `information_schema`.
-const INFORMATION_SCHEMA: u32 = 13_000;
-/// The schema `weir_catalog`.
-const WEIR_CATALOG: u32 = 14_999;
-/// The role that owns everything.
-pub(super) const OWNER: u32 = 10;
-/// Where the numbers begin of what is not an object of ours.
-const DERIVED: u32 = 1 << 31;
-/// More than a table has columns.
-const COLUMNS_MAX: u32 = 2048;
 /// The access methods `heap` and `btree`.
 const HEAP: u32 = 2;
 const BTREE: u32 = 403;
 
-/// An object's oid.
-pub(super) fn oid(id: GlobalId) -> u32 {
-    id.0 as u32
-}
-
-/// The oid of a table's primary key, as index and as constraint.
-pub(super) fn key_oid(table: GlobalId) -> u32 {
-    DERIVED | oid(table)
-}
-
-/// The oid of a column's default, or of another part of an object.
-pub(super) fn part_oid(id: GlobalId, part: usize) -> u32 {
-    DERIVED | (oid(id).wrapping_mul(COLUMNS_MAX) + part as u32)
-}
-
 /// The oid of an object's schema.
 pub(super) fn namespace(objects: &Objects<'_>, schema: &str) -> u32 {
-    match schema {
-        "pg_catalog" => PG_CATALOG,
-        "information_schema" => INFORMATION_SCHEMA,
-        "weir_catalog" => WEIR_CATALOG,
-        other => objects.catalog.by_name("", other).map_or(0, |item| oid(item.id)),
-    }
+    schema_oid(objects.catalog, schema).unwrap_or(0)
 }
 
 fn add_namespace(oid: u32, name: &str, rows: &mut Rows<'_>) -> Result<()> {

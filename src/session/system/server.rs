@@ -1,45 +1,13 @@
-//! What a server has one or a few of, whatever is in it: the database, roles, access methods,
-//! collations, languages, tablespaces.
+//! What a server has a few of, whatever is in it: access methods, collations, languages,
+//! tablespaces.
 
+use crate::catalog::system::oids::{OWNER, PG_CATALOG};
 use crate::error::Result;
 use crate::repr::Datum;
-use crate::session::system::objects::{OWNER, PG_CATALOG};
 use crate::session::system::rows::Rows;
 
-/// UTF8, in PostgreSQL's numbering of encodings.
-const UTF8: i32 = 6;
 /// The tablespace `pg_default`.
 const PG_DEFAULT: u32 = 1663;
-
-/// `pg_database`: there is one.
-pub(super) fn databases(rows: &mut Rows<'_>) -> Result<()> {
-    rows.add(&[
-        ("oid", Datum::Oid(5)),
-        ("datname", Datum::Text("weir")),
-        ("datdba", Datum::Oid(OWNER)),
-        ("encoding", Datum::Int4(UTF8)),
-        ("datlocprovider", Datum::Text("c")),
-        ("datallowconn", Datum::Bool(true)),
-        ("datconnlimit", Datum::Int4(-1)),
-        ("dattablespace", Datum::Oid(PG_DEFAULT)),
-        ("datcollate", Datum::Text("C")),
-        ("datctype", Datum::Text("C.UTF-8")),
-    ])
-}
-
-/// `pg_authid`: on loopback everyone is trusted, under any name.
-pub(super) fn roles(rows: &mut Rows<'_>) -> Result<()> {
-    rows.add(&[
-        ("oid", Datum::Oid(OWNER)),
-        ("rolname", Datum::Text("weir")),
-        ("rolsuper", Datum::Bool(true)),
-        ("rolinherit", Datum::Bool(true)),
-        ("rolcreaterole", Datum::Bool(true)),
-        ("rolcreatedb", Datum::Bool(true)),
-        ("rolcanlogin", Datum::Bool(true)),
-        ("rolconnlimit", Datum::Int4(-1)),
-    ])
-}
 
 /// `pg_am`.
 pub(super) fn access_methods(rows: &mut Rows<'_>) -> Result<()> {

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use crate::catalog::system::oids::{OWNER, PG_CATALOG};
 use crate::error::Result;
 use crate::repr::{Datum, ScalarType};
 use crate::session::system::rows::Rows;
@@ -65,8 +66,8 @@ pub(super) fn types(rows: &mut Rows<'_>) -> Result<()> {
         rows.add(&[
             ("oid", Datum::Oid(*oid)),
             ("typname", text(1)),
-            ("typnamespace", Datum::Oid(super::objects::PG_CATALOG)),
-            ("typowner", Datum::Oid(super::objects::OWNER)),
+            ("typnamespace", Datum::Oid(PG_CATALOG)),
+            ("typowner", Datum::Oid(OWNER)),
             ("typlen", Datum::Int2(fields[2].parse().unwrap_or(-1))),
             ("typbyval", Datum::Bool(fields[3] == "1")),
             ("typtype", text(4)),

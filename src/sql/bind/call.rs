@@ -7,6 +7,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::aggregates::{is_aggregate, ordered_set};
 use crate::expr::functions::sequence::is_sequence_function;
 use crate::expr::scalar::Expr;
+use crate::repr::{Datum, ScalarType};
 use crate::sql::bind::arguments::{Arguments, arguments, arranged, refuse_untyped};
 use crate::sql::bind::clock;
 use crate::sql::bind::coerce::Bound;
@@ -29,6 +30,11 @@ impl Binder<'_, '_> {
     ) -> Result<Bound> {
         let position = self.position(function.name.span());
         let (qualified, name) = self.function_name(&function.name).map_err(|e| e.at(position))?;
+        if let ast::FunctionArguments::Subquery(query) = &function.args
+            && name == "array"
+        {
+            return self.array_of_rows(query, function, cx).map(Bound::from);
+        }
         let args = arguments(&function.args).map_err(|e| e.at(position))?;
         if name == "grouping" && !qualified && function.over.is_none() {
             return self.grouping_call(&args, position, cx).map(Bound::from);
@@ -88,6 +94,7 @@ impl Binder<'_, '_> {
         }
         refuse_missing(qualified, &name).map_err(|e| e.at(position))?;
         let call = self.function(&name, bound, position)?;
+        let call = self.inlined_call(call, function).map_err(|e| e.at(position))?;
         if matches!(&call.expr, Expr::Call { func, .. } if func.set.is_some()) && !in_from {
             return self.set_call(&call, &name, position, cx).map(Bound::from);
         }
@@ -123,6 +130,11 @@ impl Binder<'_, '_> {
             "coalesce" => self.coalesce(args.to_vec(), position).map(Some),
             "nullif" => self.nullif(args.to_vec(), position).map(Some),
             "greatest" | "least" => self.extreme(name, args.to_vec(), position).map(Some),
+            "pg_typeof" if args.len() == 1 => {
+                let unknown = 705;
+                let ty = args[0].scalar(self).map_or(unknown, ScalarType::oid);
+                Ok(Some(Typed::literal(Datum::Oid(ty), ScalarType::RegType)))
+            }
             "age" if args.len() == 1 => self.age_today(&args[0], position),
             _ => Ok(None),
         }

@@ -106,6 +106,9 @@ impl Binder<'_, '_> {
         if let Some(special) = clock::special_literal(text, ty.scalar) {
             return self.special_time(special, ty.scalar, position);
         }
+        if ty.scalar.is_reg() {
+            return self.reg_literal(text, ty.scalar, position);
+        }
         let arena = Bump::new();
         // An interval's modifier says how its text is read; the others cut what was read.
         let typmod = if ty.scalar == ScalarType::Interval { ty.typmod } else { -1 };
@@ -158,7 +161,7 @@ impl Binder<'_, '_> {
             Some(cast) if cast.context <= context => {
                 let nullable = typed.ty.nullable || cast.nullable;
                 let to = ColumnType { nullable, ..ty };
-                Ok(Ok(Typed { expr: typed.expr.cast(cast, to, explicit), ty: to }))
+                self.converted_by(typed, cast, to, explicit).map(Ok)
             }
             _ => Ok(Err(from)),
         }

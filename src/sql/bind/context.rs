@@ -8,6 +8,7 @@ use crate::catalog::objects::Catalog;
 use crate::error::{Error, Result};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, ScalarType, Timestamp};
+use crate::sql::bind::expr::Clause;
 use crate::sql::bind::outer::Level;
 use crate::sql::bind::query::Cte;
 use crate::sql::bind::recursive::Recursion;
@@ -59,6 +60,8 @@ pub struct Binder<'b, 'a> {
     pub subqueries: Vec<Subquery>,
     /// Those as they were written.
     pub written: Vec<Written>,
+    /// Where the expression stands that is being bound.
+    pub clause: Clause,
     /// Which SELECT is being bound.
     pub query_number: u64,
     queries: u64,
@@ -82,6 +85,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             from_base: 0,
             subqueries: vec![],
             written: vec![],
+            clause: Clause::Select,
             query_number: 0,
             queries: 0,
             recursion: Recursion::default(),

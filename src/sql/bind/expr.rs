@@ -162,7 +162,10 @@ impl Binder<'_, '_> {
 
     /// An expression.
     pub fn expr(&mut self, expr: &ast::Expr, cx: &mut ExprContext<'_>) -> Result<Bound> {
-        self.deeper(|binder| binder.expr_here(expr, cx))
+        self.clause = cx.clause;
+        let bound = self.deeper(|binder| binder.expr_here(expr, cx));
+        self.clause = cx.clause;
+        bound
     }
 
     /// An expression with a type; text where nothing gives it one.

@@ -188,6 +188,9 @@ impl Binder<'_, '_> {
             ItemKind::View(view) if !view.materialized => {
                 self.deeper(|binder| binder.inline_view(item, &view.text))
             }
+            ItemKind::System(System { desc, source: RowSource::Session, .. }) => {
+                self.session_relation(item, desc)
+            }
             ItemKind::System(System { desc, source: RowSource::Empty, .. }) => {
                 Ok(Plan::constant(vec![], desc.types()))
             }

@@ -26,7 +26,7 @@ impl Binder<'_, '_> {
                 (Bound::Typed(arg), Some(cast)) => {
                     let nullable = arg.ty.nullable || cast.nullable;
                     let to = ColumnType { nullable, ..ColumnType::nullable(ty) };
-                    Typed { expr: arg.expr.cast(*cast, to, false), ty: to }
+                    self.converted_by(arg, *cast, to, false)?
                 }
                 (Bound::Typed(arg), None) => arg,
                 (untyped, _) => self.give_type(untyped, ColumnType::nullable(ty))?,

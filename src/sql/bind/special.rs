@@ -5,6 +5,7 @@ use sqlparser::ast::TrimWhereField;
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
+use crate::repr::array::ArrayBuilder;
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
@@ -276,8 +277,15 @@ impl Binder<'_, '_> {
                     let version = version.as_deref().unwrap_or("15.0");
                     of(&format!("PostgreSQL {version} (Weir)"), ScalarType::Text)
                 }
+                "pg_client_encoding" | "getdatabaseencoding" => of("UTF8", ScalarType::Name),
+                "pg_backend_pid" => (self.cx.variables)("pg_backend_pid")
+                    .and_then(|pid| pid.parse().ok())
+                    .map(|pid| Typed::literal(Datum::Int4(pid), ScalarType::Int4).into()),
                 _ => None,
             });
+        }
+        if name == "current_schemas" && args.len() == 1 {
+            return self.current_schemas(&args[0]).map(Some);
         }
         if name != "current_setting" {
             return Ok(None);
@@ -313,6 +321,33 @@ impl Binder<'_, '_> {
             )
             .at(position)),
         }
+    }
+
+    /// The schemas that names are looked up in, the implicit ones where that is asked.
+    fn current_schemas(&self, implicit: &Bound) -> Result<Bound> {
+        let asked = match implicit {
+            Bound::Typed(Typed { expr, .. }) => expr.is_true(),
+            Bound::Unknown { text, .. } => {
+                text.as_deref().is_some_and(|t| matches!(t, "t" | "true" | "on"))
+            }
+            Bound::Parameter { .. } => {
+                return Err(Error::unsupported(
+                    "current_schemas of anything but a constant",
+                    "Write true or false.",
+                ));
+            }
+        };
+        let system = crate::catalog::objects::SYSTEM_SCHEMAS;
+        let mut schemas = ArrayBuilder::new();
+        let path = self.cx.search_path.iter().filter(|schema| {
+            let is_system = system.contains(&schema.as_str());
+            if is_system { asked } else { self.cx.catalog.has_schema(schema) }
+        });
+        schemas.extend(path.map(|schema| Datum::Text(schema)));
+        let arena = bumpalo::Bump::new();
+        let element = ScalarType::Name.as_element();
+        let array = element.map_or(Datum::Null, |element| schemas.vector_in(element, &arena));
+        Ok(Typed::literal(array, ScalarType::Name.array().unwrap_or(ScalarType::Name)).into())
     }
 
     /// The name of a function, with the schema that it must be in.

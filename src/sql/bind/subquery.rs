@@ -235,13 +235,13 @@ impl Binder<'_, '_> {
         Ok((query, args))
     }
 
-    fn add_subquery(&mut self, subquery: Subquery) -> usize {
+    pub(super) fn add_subquery(&mut self, subquery: Subquery) -> usize {
         self.subqueries.push(subquery);
         self.subqueries.len() - 1
     }
 
     /// The value of the same expression where it was written before in this query.
-    fn as_before(
+    pub(super) fn as_before(
         &mut self,
         bound: Typed,
         whole: &ast::Expr,
@@ -266,7 +266,7 @@ impl Binder<'_, '_> {
 }
 
 /// Refuses subqueries in the clauses that are computed without reading anything.
-fn allowed(clause: Clause) -> Result<()> {
+pub(super) fn allowed(clause: Clause) -> Result<()> {
     let place = match clause {
         Clause::Default => "DEFAULT expression",
         Clause::Index => "index expression",

@@ -46,6 +46,7 @@ pub fn column_type(ty: &DataType) -> Result<ColumnType> {
         DataType::Uuid => plain(Uuid),
         DataType::JSONB => plain(Jsonb),
         DataType::JSON => plain(Json),
+        DataType::Regclass => plain(RegClass),
         DataType::Bit(n) => bits(Bit, n.unwrap_or(1)),
         DataType::BitVarying(Some(n)) | DataType::VarBit(Some(n)) => bits(Varbit, *n),
         DataType::BitVarying(None) | DataType::VarBit(None) => plain(Varbit),
@@ -76,11 +77,10 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
         Some(scalar) => scalar,
         None => match name {
             "decimal" => ScalarType::Numeric,
-            "timetz" | "money" | "macaddr8" | "xml" | "regclass" | "regtype" | "regproc"
-            | "xid" | "cid" | "tid" | "point" | "line" | "box" | "path" | "polygon" | "circle"
-            | "tsvector" | "tsquery" | "int4range" | "int8range" | "numrange" | "tsrange"
-            | "tstzrange" | "daterange" | "oidvector" | "int2vector" | "pg_lsn" | "record"
-            | "void" | "char" => {
+            "timetz" | "money" | "macaddr8" | "xml" | "cid" | "tid" | "point" | "line" | "box"
+            | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "int4range"
+            | "int8range" | "numrange" | "tsrange" | "tstzrange" | "daterange" | "oidvector"
+            | "int2vector" | "pg_lsn" | "record" | "void" => {
                 return Err(unsupported(ty));
             }
             _ => return Err(no_such_type(name)),
