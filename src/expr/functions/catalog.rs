@@ -146,6 +146,7 @@ pub fn privileges() -> impl Iterator<Item = &'static FuncDef> {
     PRIVILEGES.iter().copied().flatten()
 }
 
+const DATABASE: &str = "(SELECT true FROM pg_catalog.pg_database o WHERE o.datname = _1)";
 const NO_TEXT: &str = "NULL::text";
 /// A relation takes no room on disk of its own: tables live in memory, and share one log.
 const NO_BYTES: &str = "(SELECT 0::int8 FROM pg_catalog.pg_class o WHERE o.oid = _1::oid)";
@@ -230,6 +231,8 @@ pub static FAMILY: Family = Family {
              r.ev_class::regclass::text || ' DO INSTEAD ' || r.ev_action::text || ';' \
              FROM pg_catalog.pg_rewrite r WHERE r.oid = _1)",
         ),
+        FuncDef::in_sql(2504, "pg_get_ruledef", &[Oid, Bool], Text, "pg_get_ruledef(_1)"),
+        FuncDef::in_sql(2254, "has_database_privilege", &[Text, Text], Bool, DATABASE),
         FuncDef::in_sql(1662, "pg_get_triggerdef", &[Oid], Text, NO_TEXT),
         FuncDef::in_sql(2730, "pg_get_triggerdef", &[Oid, Bool], Text, NO_TEXT),
         FuncDef::in_sql(3352, "pg_get_partkeydef", &[Oid], Text, NO_TEXT),

@@ -2,7 +2,7 @@
 
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
-use crate::expr::func::FuncDef;
+use crate::expr::func::{FuncDef, OperatorDef};
 use crate::expr::functions::access::{int4, int8, oid, text};
 use crate::expr::functions::aggregates::AGGREGATES;
 use crate::expr::functions::io::io_functions;
@@ -93,12 +93,25 @@ pub static FAMILY: Family = Family {
             let message = format!("relation \"{}\" does not exist", text(args[0]));
             Err(EvalError::new(SqlState::UNDEFINED_TABLE, message))
         }),
+        FuncDef::new(93_004, "NO LAST VALUE", &[], Int8, |_, _| {
+            let message = "the last value of a sequence in a query is not supported";
+            Err(EvalError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        })
+        .stable(),
+        FuncDef::new(68, "xideq", &[Xid, Xid], Bool, |args, _| {
+            Ok(Datum::Bool(oid(args[0]) == oid(args[1])))
+        })
+        .total(),
+        FuncDef::new(3308, "xidneq", &[Xid, Xid], Bool, |args, _| {
+            Ok(Datum::Bool(oid(args[0]) != oid(args[1])))
+        })
+        .total(),
         FuncDef::new(2288, "pg_size_pretty", &[Int8], Text, |args, cx| {
             Ok(Datum::Text(cx.arena.alloc_str(&size_pretty(int8(args[0])))))
         })
         .total(),
     ],
-    operators: &[],
+    operators: &[OperatorDef::infix(Xid, "=", Xid, 68), OperatorDef::infix(Xid, "<>", Xid, 3308)],
 };
 
 fn spelled(text: Option<String>, arena: &bumpalo::Bump) -> Datum<'_> {

@@ -52,6 +52,7 @@ impl RecordFunction {
             volatility: Volatility::Immutable,
             eval: Eval::Record(self),
             set: None,
+            sql: None,
         }
     }
 

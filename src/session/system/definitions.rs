@@ -21,9 +21,12 @@ const PG_CONSTRAINT: u32 = 2606;
 const PG_REWRITE: u32 = 2618;
 
 /// The text of a default, as `pg_get_expr` answers it.
-fn default_text(objects: &Objects<'_>, default: &ColumnDefault) -> Option<String> {
+fn default_text(objects: &Objects<'_>, default: &ColumnDefault, ty: ScalarType) -> Option<String> {
     match ColumnDefault::split(Some(default)).1? {
         ColumnDefault::Domain { .. } => None,
+        ColumnDefault::Expression(text) if is_string(text) => {
+            Some(format!("{text}::{}", ty.display_name()))
+        }
         ColumnDefault::Expression(text) => Some(text.clone()),
         ColumnDefault::Sequence { identity: true, .. } => None,
         ColumnDefault::Sequence { id, .. } => {
@@ -37,11 +40,18 @@ fn default_text(objects: &Objects<'_>, default: &ColumnDefault) -> Option<String
     }
 }
 
+/// Whether a text is one literal of a string.
+fn is_string(text: &str) -> bool {
+    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    inner.is_some_and(|inner| !inner.replace("''", "").contains('\''))
+}
+
 /// `pg_attrdef`.
 pub(super) fn defaults(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
     let ItemKind::Table(table) = &item.kind else { return Ok(()) };
     for (at, default) in table.defaults.iter().enumerate() {
-        let text = default.as_ref().and_then(|default| default_text(objects, default));
+        let ty = table.desc.columns[at].ty.scalar;
+        let text = default.as_ref().and_then(|default| default_text(objects, default, ty));
         let Some(text) = text else { continue };
         rows.add(&[
             ("oid", Datum::Oid(part_oid(item.id, at))),

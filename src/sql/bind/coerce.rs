@@ -109,6 +109,9 @@ impl Binder<'_, '_> {
         if ty.scalar.is_reg() {
             return self.reg_literal(text, ty.scalar, position);
         }
+        if ty.scalar.element().is_some_and(ScalarType::is_reg) {
+            return self.reg_array(text, ty.scalar, position);
+        }
         let arena = Bump::new();
         // An interval's modifier says how its text is read; the others cut what was read.
         let typmod = if ty.scalar == ScalarType::Interval { ty.typmod } else { -1 };

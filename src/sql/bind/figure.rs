@@ -45,6 +45,17 @@ fn figure(expr: &Expr) -> Option<(String, bool)> {
         Expr::Floor { .. } => named("floor"),
         Expr::AtTimeZone { .. } => named("timezone"),
         Expr::Exists { .. } => named("exists"),
+        Expr::Subquery(query) => match &*query.body {
+            ast::SetExpr::Select(select) => match select.projection.as_slice() {
+                [ast::SelectItem::UnnamedExpr(inner)] => {
+                    Some((column_name(inner), true)).filter(|(name, _)| name != "?column?")
+                }
+                [ast::SelectItem::ExprWithAlias { alias, .. }] => Some((name::ident(alias), true)),
+                _ => None,
+            },
+            ast::SetExpr::Values(_) => named("column1"),
+            _ => None,
+        },
         Expr::Array(_) => named("array"),
         Expr::CompoundFieldAccess { root, access_chain } => {
             let field = access_chain.iter().rev().find_map(|access| match access {

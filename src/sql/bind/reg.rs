@@ -3,13 +3,16 @@
 //! They are looked up when the statement is bound, and are constants then. Text that is computed is
 //! looked up by a query: see [`super::sql_function`].
 
+use bumpalo::Bump;
 use sqlparser::ast;
 
 use crate::catalog::item::{Item, ItemKind};
 use crate::catalog::system::oids::{OWNER, key_oid, oid, schema_oid};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::catalog_names::{proc_args, procs_named};
-use crate::repr::{Datum, ScalarType};
+use crate::repr::array::ArrayBuilder;
+use crate::repr::text::parse_text;
+use crate::repr::{ArrayRef, Datum, ScalarType};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::query_of;
 use crate::sql::bind::name::QualifiedName;
@@ -35,6 +38,35 @@ impl Binder<'_, '_> {
             None => self.named_oid(text, ty).map_err(|e| e.at(position))?,
         };
         Ok(Typed::literal(Datum::Oid(found), ty))
+    }
+
+    /// The constant that a literal of an array of such a type is.
+    pub fn reg_array(
+        &mut self,
+        text: &str,
+        ty: ScalarType,
+        position: Option<u32>,
+    ) -> Result<Typed> {
+        let (Some(reg), Some(names)) = (ty.element(), ScalarType::Text.array()) else {
+            return Err(Error::internal("not an array"));
+        };
+        let arena = Bump::new();
+        let names = parse_text(names, -1, text, self.cx.settings, &arena);
+        let Datum::Array(element, bytes) = names.map_err(|e| e.at(position))? else {
+            return Err(Error::internal("an array's text is none"));
+        };
+        let names = ArrayRef::new(element, bytes);
+        let mut oids = ArrayBuilder::new();
+        for name in names.iter() {
+            let literal = match name {
+                Datum::Text(name) => Some(self.reg_literal(name, reg, position)?),
+                _ => None,
+            };
+            let oid = literal.as_ref().and_then(|literal| literal.expr.as_literal());
+            oids.push(&oid.unwrap_or(Datum::Null));
+        }
+        let element = reg.as_element().ok_or_else(|| Error::internal("not an element"))?;
+        Ok(Typed::literal(oids.finish_in(element, &names.dims, &arena), ty))
     }
 
     fn named_oid(&self, text: &str, ty: ScalarType) -> Result<u32> {

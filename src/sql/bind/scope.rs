@@ -5,8 +5,9 @@
 //! `USING` merges two columns into one for the former while `t.x` still finds either.
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
 use crate::plan::relation::ColumnOrder;
-use crate::repr::{ColumnType, GlobalId};
+use crate::repr::{ColumnType, Datum, GlobalId, ScalarType};
 use crate::sql::bind::relation::Typed;
 
 /// A column with a name.
@@ -65,6 +66,26 @@ pub struct Scope {
     /// The order in which the rows come, where they are those of one subquery that has one: a
     /// relation has none, but aggregates that depend on an order take this one for theirs.
     pub order: Vec<ColumnOrder>,
+}
+
+impl Table {
+    /// A column that every table has beside its own: `tableoid`.
+    fn system_column(&self, name: &str) -> Option<Typed> {
+        if name != "tableoid" {
+            return None;
+        }
+        let oid = Typed::literal(Datum::Oid(self.id?.0 as u32), ScalarType::Oid);
+        match self.absent {
+            Absent::Never => Some(oid),
+            Absent::WhereNull(column, ty) => {
+                let there = Typed::column(column, ty).expr.is_not_null();
+                let ty = ColumnType::nullable(ScalarType::Oid);
+                let (branches, otherwise) = (vec![(there, oid.expr)], Box::new(Expr::null(ty)));
+                Some(Typed { expr: Expr::Case { branches, otherwise }, ty })
+            }
+            Absent::Unknown => None,
+        }
+    }
 }
 
 impl Scope {
@@ -149,7 +170,13 @@ impl Scope {
     /// Errors: 42702 where there is more than one.
     pub fn find(&self, name: &str) -> Result<Option<Typed>> {
         let mut found = self.named(name);
-        let Some(first) = found.next() else { return Ok(None) };
+        let Some(first) = found.next() else {
+            let system = match self.tables.as_slice() {
+                [one] => one.system_column(name),
+                _ => None,
+            };
+            return Ok(system);
+        };
         if found.next().is_some() {
             return Err(ambiguous(name));
         }
@@ -172,6 +199,9 @@ impl Scope {
         };
         let mut columns = found.columns.iter().filter(|column| column.name == name);
         let Some(column) = columns.next() else {
+            if let Some(system) = found.system_column(name) {
+                return Ok(system);
+            }
             return Err(Error::new(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column {table}.{name} does not exist"),

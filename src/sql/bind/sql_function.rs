@@ -18,7 +18,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::query_of;
 use crate::sql::bind::query::Query;
 use crate::sql::bind::relation::Typed;
-use crate::sql::bind::scope::{Column, Scope, Table};
+use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 use crate::sql::bind::subquery::{Kind, Subquery, allowed};
 use crate::sql::parse::ast::Statement;
 
@@ -135,6 +135,7 @@ fn scope_of(values: &[Typed]) -> Scope {
         columns: values.iter().enumerate().map(column).collect(),
         primary_key: None,
         is_scalar: false,
+        absent: Absent::Never,
     })
 }
 
