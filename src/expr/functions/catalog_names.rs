@@ -30,6 +30,31 @@ const PSEUDO_TYPES: &[(u32, &str)] = &[
     (5078, "anycompatiblearray"),
 ];
 
+/// The functions that only OVER calls: oid, name, arguments, result.
+pub const WINDOW_FUNCTIONS: &[(u32, &str, &[Slot], Slot)] = {
+    use Slot::{AnyCompatible as C, AnyElement as E, Is};
+    const I4: Slot = Is(ScalarType::Int4);
+    const I8: Slot = Is(ScalarType::Int8);
+    const F8: Slot = Is(ScalarType::Float8);
+    &[
+        (3100, "row_number", &[], I8),
+        (3101, "rank", &[], I8),
+        (3102, "dense_rank", &[], I8),
+        (3103, "percent_rank", &[], F8),
+        (3104, "cume_dist", &[], F8),
+        (3105, "ntile", &[I4], I4),
+        (3106, "lag", &[E], E),
+        (3107, "lag", &[E, I4], E),
+        (3108, "lag", &[C, I4, C], C),
+        (3109, "lead", &[E], E),
+        (3110, "lead", &[E, I4], E),
+        (3111, "lead", &[C, I4, C], C),
+        (3112, "first_value", &[E], E),
+        (3113, "last_value", &[E], E),
+        (3114, "nth_value", &[E, I4], E),
+    ]
+};
+
 /// The encodings that there are names for, by PostgreSQL's numbers.
 const ENCODINGS: &[(i32, &str)] = &[(0, "SQL_ASCII"), (6, "UTF8"), (8, "LATIN1")];
 
@@ -217,6 +242,11 @@ fn signature(oid: u32) -> Option<Signature> {
             ret: slot_oid(def.ret),
             set: def.set.is_some(),
         });
+    }
+    if let Some((_, name, args, ret)) = WINDOW_FUNCTIONS.iter().find(|(known, ..)| *known == oid) {
+        let args = args.iter().map(|slot| slot_oid(*slot)).collect();
+        let ret = slot_oid(*ret);
+        return Some(Signature { name, args, variadic: false, ret, set: false });
     }
     if let Some(io) = io_functions().iter().find(|io| io.oid == oid) {
         let (args, ret) = (io.args.clone(), io.ret);

@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::expr::cast::CastContext;
 use crate::expr::func::{FuncDef, Volatility};
 use crate::expr::functions::aggregates::AGGREGATES;
-use crate::expr::functions::catalog_names::slot_oid;
+use crate::expr::functions::catalog_names::{WINDOW_FUNCTIONS, slot_oid};
 use crate::expr::functions::io::io_functions;
 use crate::expr::functions::{self, Category, casts as conversions, category, registry};
-use crate::expr::polymorphic::{PolyDef, Slot};
+use crate::expr::polymorphic::PolyDef;
 use crate::repr::array::{ArrayBuilder, Dims};
 use crate::repr::{Datum, ScalarType};
 use crate::session::system::rows::Rows;
@@ -25,31 +25,6 @@ const OPERATORS: &str = include_str!("../../catalog/system/operators.tsv");
 const ANY: u32 = 2276;
 /// The language `internal`.
 const INTERNAL: u32 = 12;
-
-/// The functions that only OVER calls, with their arguments.
-const WINDOW: &[(u32, &str, &[Slot], Slot)] = {
-    use Slot::{AnyCompatible as C, AnyElement as E, Is};
-    const I4: Slot = Is(ScalarType::Int4);
-    const I8: Slot = Is(ScalarType::Int8);
-    const F8: Slot = Is(ScalarType::Float8);
-    &[
-        (3100, "row_number", &[], I8),
-        (3101, "rank", &[], I8),
-        (3102, "dense_rank", &[], I8),
-        (3103, "percent_rank", &[], F8),
-        (3104, "cume_dist", &[], F8),
-        (3105, "ntile", &[I4], I4),
-        (3106, "lag", &[E], E),
-        (3107, "lag", &[E, I4], E),
-        (3108, "lag", &[C, I4, C], C),
-        (3109, "lead", &[E], E),
-        (3110, "lead", &[E, I4], E),
-        (3111, "lead", &[C, I4, C], C),
-        (3112, "first_value", &[E], E),
-        (3113, "last_value", &[E], E),
-        (3114, "nth_value", &[E, I4], E),
-    ]
-};
 
 /// What a row of `pg_proc` says that differs between functions.
 struct Proc<'f> {
@@ -79,7 +54,7 @@ pub(super) fn functions(rows: &mut Rows<'_>) -> Result<()> {
         let (args, strict) = (io.args.clone(), io.strict);
         add(rows, &Proc { args, strict, volatility, ..bare(io.oid, io.name, io.ret) })?;
     }
-    for (oid, name, args, ret) in WINDOW {
+    for (oid, name, args, ret) in WINDOW_FUNCTIONS {
         let args = args.iter().map(|slot| slot_oid(*slot)).collect();
         let proc = Proc { kind: "w", args, ..bare(*oid, name, slot_oid(*ret)) };
         add(rows, &proc)?;

@@ -166,6 +166,12 @@ impl Binder<'_, '_> {
         {
             return Ok(oid(item.id));
         }
+        if let Some(schema) = &name.schema
+            && !self.cx.catalog.has_schema(schema)
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+        }
         let in_schema = |item: &Item| match &name.schema {
             Some(schema) => item.schema == *schema,
             None => self.cx.search_path.contains(&item.schema),
