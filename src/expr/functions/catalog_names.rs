@@ -33,9 +33,9 @@ const PSEUDO_TYPES: &[(u32, &str)] = &[
 /// The functions that only OVER calls: oid, name, arguments, result.
 pub const WINDOW_FUNCTIONS: &[(u32, &str, &[Slot], Slot)] = {
     use Slot::{AnyCompatible as C, AnyElement as E, Is};
-    const I4: Slot = Is(ScalarType::Int4);
-    const I8: Slot = Is(ScalarType::Int8);
-    const F8: Slot = Is(ScalarType::Float8);
+    const I4: Slot = Is(Int4);
+    const I8: Slot = Is(Int8);
+    const F8: Slot = Is(Float8);
     &[
         (3100, "row_number", &[], I8),
         (3101, "rank", &[], I8),
