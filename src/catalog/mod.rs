@@ -1,5 +1,5 @@
-//! The catalog: which objects there are ([`objects`]), what each one is ([`item`], [`types`]), and those that
-//! tell about all others ([`system`]).
+//! The catalog: which objects there are ([`objects`]), what each one is ([`item`], [`types`]), and
+//! those that tell about all others ([`system`]).
 //!
 //! Floor 1: built on representation alone. It holds text, never plans.
 

@@ -31,6 +31,7 @@ pub(super) fn make(oid: u32, func: &'static FuncDef, element: Element) -> Option
         volatility: func.volatility,
         eval: Eval::Spread(func),
         set: None,
+        sql: None,
     })
 }
 

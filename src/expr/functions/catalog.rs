@@ -93,7 +93,13 @@ macro_rules! privilege_by_name {
     ($name:literal, $relation:literal, $reg:literal, $text:literal, $user_text:literal,
      $oid_text:literal) => {
         [
-            FuncDef::in_sql($text, $name, &[Text, Text], Bool, privilege_by_name!(@ $relation, "_1", $reg)),
+            FuncDef::in_sql(
+                $text,
+                $name,
+                &[Text, Text],
+                Bool,
+                privilege_by_name!(@ $relation, "_1", $reg),
+            ),
             FuncDef::in_sql(
                 $user_text,
                 $name,

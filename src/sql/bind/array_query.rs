@@ -17,8 +17,23 @@ use crate::sql::parse::ast::Statement;
 const AROUND: &str = "SELECT array_agg(\"row\") FROM (SELECT 1) AS \"rows\" (\"row\")";
 
 impl Binder<'_, '_> {
+    /// The array that a call is, where it is one of a query's rows.
+    pub fn array_query(
+        &mut self,
+        name: &str,
+        function: &ast::Function,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Option<Typed>> {
+        match &function.args {
+            ast::FunctionArguments::Subquery(query) if name == "array" => {
+                self.array_of_rows(query, function, cx).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// `ARRAY (SELECT …)`.
-    pub fn array_of_rows(
+    fn array_of_rows(
         &mut self,
         query: &ast::Query,
         function: &ast::Function,

@@ -30,10 +30,8 @@ impl Binder<'_, '_> {
     ) -> Result<Bound> {
         let position = self.position(function.name.span());
         let (qualified, name) = self.function_name(&function.name).map_err(|e| e.at(position))?;
-        if let ast::FunctionArguments::Subquery(query) = &function.args
-            && name == "array"
-        {
-            return self.array_of_rows(query, function, cx).map(Bound::from);
+        if let Some(array) = self.array_query(&name, function, cx)? {
+            return Ok(array.into());
         }
         let args = arguments(&function.args).map_err(|e| e.at(position))?;
         if name == "grouping" && !qualified && function.over.is_none() {

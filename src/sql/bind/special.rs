@@ -247,6 +247,38 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// What a function without arguments answers that the session knows.
+    fn session_constant(&self, name: &str) -> Option<Bound> {
+        let of = |text: &str, scalar| Some(Bound::from(Typed::literal(Datum::Text(text), scalar)));
+        match name {
+            "current_user" | "session_user" | "user" | "current_role" => {
+                of(self.cx.current_user, ScalarType::Name)
+            }
+            "current_database" | "current_catalog" => of(self.cx.database, ScalarType::Name),
+            "current_schema" => {
+                let system = crate::catalog::objects::SYSTEM_SCHEMAS;
+                let mut path = self.cx.search_path.iter();
+                let first = path.find(|schema| {
+                    !system.contains(&schema.as_str()) && self.cx.catalog.has_schema(schema)
+                });
+                match first {
+                    Some(schema) => of(schema, ScalarType::Name),
+                    None => Some(Typed::null(ColumnType::nullable(ScalarType::Name)).into()),
+                }
+            }
+            "version" => {
+                let version = (self.cx.variables)("server_version");
+                let version = version.as_deref().unwrap_or("15.0");
+                of(&format!("PostgreSQL {version} (Weir)"), ScalarType::Text)
+            }
+            "pg_client_encoding" | "getdatabaseencoding" => of("UTF8", ScalarType::Name),
+            "pg_backend_pid" => (self.cx.variables)("pg_backend_pid")
+                .and_then(|pid| pid.parse().ok())
+                .map(|pid| Typed::literal(Datum::Int4(pid), ScalarType::Int4).into()),
+            _ => None,
+        }
+    }
+
     /// Functions whose answer the session knows; none where the name is none of them.
     pub fn session_function(
         &mut self,
@@ -256,33 +288,7 @@ impl Binder<'_, '_> {
     ) -> Result<Option<Bound>> {
         let of = |text: &str, scalar| Some(Bound::from(Typed::literal(Datum::Text(text), scalar)));
         if args.is_empty() {
-            return Ok(match name {
-                "current_user" | "session_user" | "user" | "current_role" => {
-                    of(self.cx.current_user, ScalarType::Name)
-                }
-                "current_database" | "current_catalog" => of(self.cx.database, ScalarType::Name),
-                "current_schema" => {
-                    let system = crate::catalog::objects::SYSTEM_SCHEMAS;
-                    let mut path = self.cx.search_path.iter();
-                    let first = path.find(|schema| {
-                        !system.contains(&schema.as_str()) && self.cx.catalog.has_schema(schema)
-                    });
-                    match first {
-                        Some(schema) => of(schema, ScalarType::Name),
-                        None => Some(Typed::null(ColumnType::nullable(ScalarType::Name)).into()),
-                    }
-                }
-                "version" => {
-                    let version = (self.cx.variables)("server_version");
-                    let version = version.as_deref().unwrap_or("15.0");
-                    of(&format!("PostgreSQL {version} (Weir)"), ScalarType::Text)
-                }
-                "pg_client_encoding" | "getdatabaseencoding" => of("UTF8", ScalarType::Name),
-                "pg_backend_pid" => (self.cx.variables)("pg_backend_pid")
-                    .and_then(|pid| pid.parse().ok())
-                    .map(|pid| Typed::literal(Datum::Int4(pid), ScalarType::Int4).into()),
-                _ => None,
-            });
+            return Ok(self.session_constant(name));
         }
         if name == "current_schemas" && args.len() == 1 {
             return self.current_schemas(&args[0]).map(Some);
