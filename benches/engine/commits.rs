@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use weir::dataflow::command::Command;
 use weir::plan::physical::{Bounds, Dataflow};
 use weir::repr::ScalarType;
 
@@ -19,10 +20,12 @@ use crate::report::Figures;
 const COMMITS: u64 = 400;
 const CUSTOMERS: u64 = 1000;
 
-/// Commits to a table with so many views over it, beside so many over others.
-fn measure(views: usize, idle: usize, figures: &mut Figures, name: &str) {
+/// Commits to a table with so many views over it, beside so many over others. `observed`: the
+/// worker logs what its operators do, and reports once.
+fn measure(views: usize, idle: usize, observed: bool, figures: &mut Figures, name: &str) {
     let ty = ScalarType::Int4;
     let mut driver = Driver::start();
+    driver.send(Command::Introspect(observed));
     let mut scratch = Vec::new();
     let orders = Object::table(20_000, ty, 3);
     let customers = Object::table(20_001, ty, 3);
@@ -53,6 +56,9 @@ fn measure(views: usize, idle: usize, figures: &mut Figures, name: &str) {
     let mut expected: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for commit in 0..COMMITS + COMMITS / 10 {
         driver.now += 1;
+        if observed && commit == COMMITS / 2 {
+            driver.send(Command::Report { request: 0 });
+        }
         if commit == COMMITS / 10 {
             (cpu, latencies) = (engine_cpu_ns(), Vec::new());
         }
@@ -83,10 +89,19 @@ fn measure(views: usize, idle: usize, figures: &mut Figures, name: &str) {
 pub fn by_views(_rows: u64) -> Figures {
     let mut figures = Figures::new();
     for views in [0, 1, 10, 100] {
-        measure(views, 0, &mut figures, &format!("views_{views}"));
+        measure(views, 0, false, &mut figures, &format!("views_{views}"));
     }
     for views in [0, 1] {
-        measure(views, 1000, &mut figures, &format!("views_{views}_beside_1000"));
+        measure(views, 1000, false, &mut figures, &format!("views_{views}_beside_1000"));
+    }
+    figures
+}
+
+/// The same commits, observed: to be compared with those of [`by_views`] in the same round.
+pub fn observed(_rows: u64) -> Figures {
+    let mut figures = Figures::new();
+    for views in [0, 1, 10, 100] {
+        measure(views, 0, true, &mut figures, &format!("views_{views}"));
     }
     figures
 }

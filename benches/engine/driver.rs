@@ -60,8 +60,17 @@ impl Driver {
         self.workers.send(command);
     }
 
-    /// The next response and when it was made.
+    /// The next response and when it was made, other than a report.
     pub fn next(&self) -> (Instant, Response) {
+        loop {
+            match self.any() {
+                (_, Response::Reported { .. }) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn any(&self) -> (Instant, Response) {
         // Whoever sleeps at once finds the worker asleep with the next command.
         let start = Instant::now();
         while start.elapsed() < SPIN {

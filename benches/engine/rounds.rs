@@ -21,6 +21,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "bigints", run: orders::bigints },
     Measurement { name: "memory", run: orders::table_memory },
     Measurement { name: "commits", run: commits::by_views },
+    Measurement { name: "observed", run: commits::observed },
     Measurement { name: "triangles", run: triangles::measure },
 ];
 
@@ -60,6 +61,16 @@ pub const TARGETS: &[Target] = &[
     },
     Target { figure: "memory int_loaded_bytes_per_row", reference: None, at_most: 30.0 },
     Target { figure: "commits idle_views_cpu_us", reference: None, at_most: 100.0 },
+    Target {
+        figure: "observed views_10_cpu_us",
+        reference: Some("commits views_10_cpu_us"),
+        at_most: 1.1,
+    },
+    Target {
+        figure: "observed views_100_p50_us",
+        reference: Some("commits views_100_p50_us"),
+        at_most: 1.15,
+    },
     Target { figure: "triangles wco_load_s", reference: None, at_most: 1.0 },
     Target { figure: "triangles wco_change_p50_us", reference: None, at_most: 620.0 },
 ];

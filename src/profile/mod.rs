@@ -6,7 +6,11 @@
 //! * [`event`] — operators, channels, activations, messages, arrangements
 //! * [`tally`] — events added up by operator and by channel, as they come
 //! * [`report`] — what of that has changed
+//! * [`graph`] — what each worker did from moment to moment, and what it waited for
+//! * [`participation`] — how much each activity is part of the critical paths
 
 pub mod event;
+pub mod graph;
+pub mod participation;
 pub mod report;
 pub mod tally;

@@ -70,8 +70,6 @@ pub struct Channel {
     pub batches: bool,
     /// What this worker sent over it, by the worker that it was for.
     pub sent: Vec<Traffic>,
-    /// What this worker received over it, by the worker that sent it.
-    pub received: Vec<Traffic>,
     change: Change,
 }
 
@@ -136,8 +134,9 @@ impl Tally {
                 self.active.push(Active { operator, since: at, inner_ns: 0 });
             }
             Event::Stopped(operator) => self.stopped(at, operator),
-            Event::Sent(message) => self.message(message, true),
-            Event::Received(message) => self.message(message, false),
+            Event::Sent(message) => self.sent(message),
+            // Who sent it has counted it.
+            Event::Received(_) => {}
             Event::Parked => self.parked_since = Some(at),
             Event::Unparked => {
                 if let Some(since) = self.parked_since.take() {
@@ -174,17 +173,14 @@ impl Tally {
         }
     }
 
-    fn message(&mut self, message: Message, is_sent: bool) {
+    fn sent(&mut self, message: Message) {
         let Some(channel) = self.channels.get_mut(&message.channel) else { return };
-        let (by_worker, worker) = match is_sent {
-            true => (&mut channel.sent, message.to),
-            false => (&mut channel.received, message.from),
-        };
-        if by_worker.len() <= worker {
-            by_worker.resize(worker + 1, Traffic::default());
+        if channel.sent.len() <= message.to {
+            channel.sent.resize(message.to + 1, Traffic::default());
         }
-        by_worker[worker].messages += 1;
-        by_worker[worker].records += message.records.unsigned_abs();
+        let sent = &mut channel.sent[message.to];
+        sent.messages += 1;
+        sent.records += message.records.unsigned_abs();
         if channel.change.activate() {
             self.changed_channels.push(message.channel);
         }
@@ -300,7 +296,6 @@ mod tests {
         assert!(tally.take_changed_operators().is_empty());
         let channel = tally.channel(9).unwrap();
         assert_eq!(channel.sent, [Traffic::default(), Traffic { messages: 2, records: 14 }]);
-        assert_eq!(channel.received, [Traffic { messages: 1, records: 7 }]);
         tally.forget(0..1000);
         assert!(tally.channel(9).is_none() && tally.operator(2).is_none());
     }
