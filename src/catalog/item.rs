@@ -237,6 +237,12 @@ impl Item {
 }
 
 impl Table {
+    /// Whether a column's default is an expression.
+    pub fn has_expressions(&self) -> bool {
+        let mut defaults = self.defaults.iter().map(|d| ColumnDefault::split(d.as_ref()).1);
+        defaults.any(|default| matches!(default, Some(ColumnDefault::Expression(_))))
+    }
+
     /// The domain of each column, where it is of one.
     pub fn domains(&self) -> impl Iterator<Item = Option<GlobalId>> {
         self.defaults.iter().map(|default| ColumnDefault::split(default.as_ref()).0)

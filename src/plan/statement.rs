@@ -3,10 +3,11 @@
 //! Names are resolved to ids, types are settled, defaults are expressions. Parameters stand as
 //! [`Expr::Parameter`] until the statement is executed.
 
+use crate::error::Error;
 use crate::expr::scalar::Expr;
 use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
-use crate::repr::{ColumnType, GlobalId, RelationDesc, ScalarType};
+use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc, ScalarType};
 
 /// A statement, bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub enum Statement {
         options: SequenceOptions,
         if_not_exists: bool,
     },
+    CreateType(CreateType),
+    AlterType(AlterType),
     Drop(Drop),
     Explain(Explain),
     /// See [`ExplainAnalyze`].
@@ -320,6 +323,8 @@ pub struct NewColumn {
     pub sequence: Option<NewSequence>,
     /// The sequence that its default takes values of: `DEFAULT nextval('…')`.
     pub values_of: Option<GlobalId>,
+    /// The domain that it is of.
+    pub domain: Option<GlobalId>,
 }
 
 /// A sequence that a column brings along.
@@ -414,6 +419,108 @@ pub struct Drop {
     pub tag: &'static str,
     /// NOTICEs about objects that `IF EXISTS` did not find.
     pub notices: Vec<String>,
+}
+
+/// `CREATE TYPE`, `CREATE DOMAIN`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateType {
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub definition: NewType,
+}
+
+/// A new type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NewType {
+    /// The labels of an enum, in order.
+    Enum(Vec<String>),
+    /// The fields of a composite type.
+    Composite(Vec<ColumnDesc>),
+    /// A domain.
+    Domain(NewDomain),
+}
+
+/// A new domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDomain {
+    /// The type of its values.
+    pub base: ColumnType,
+    /// The domain that it is made of, if it is one.
+    pub over: Option<GlobalId>,
+    /// `NOT NULL`.
+    pub not_null: bool,
+    /// The text of its default expression, bound.
+    pub default: Option<String>,
+    /// The names of its conditions and their texts, bound.
+    pub checks: Vec<(String, String)>,
+}
+
+/// `ALTER TYPE`, `ALTER DOMAIN`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterType {
+    /// Which type.
+    pub id: GlobalId,
+    /// What changes.
+    pub change: TypeChange,
+    /// The command tag.
+    pub tag: &'static str,
+    /// What must not be there.
+    pub violations: Vec<Violation>,
+}
+
+/// Rows that a new condition refuses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The rows.
+    pub rows: Relation,
+    /// The error where there is one.
+    pub error: Error,
+}
+
+/// What changes of a type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeChange {
+    /// Its name.
+    Rename(String),
+    /// A label comes.
+    AddLabel {
+        /// The label.
+        label: String,
+        /// Before another label or behind it; none: at the end.
+        place: Option<(bool, String)>,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+    },
+    /// A label is called otherwise.
+    RenameLabel {
+        /// What it is called.
+        from: String,
+        /// What it will be.
+        to: String,
+    },
+    /// A domain's default (bound text).
+    Default(Option<String>),
+    /// Whether a domain refuses NULL.
+    NotNull(bool),
+    /// A condition comes: its name and its text, bound.
+    AddCheck(String, String),
+    /// A condition goes.
+    DropCheck {
+        /// Its name.
+        name: String,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
+    /// A condition is called otherwise.
+    RenameCheck {
+        /// What it is called.
+        from: String,
+        /// What it will be.
+        to: String,
+    },
 }
 
 /// `EXPLAIN`.

@@ -6,7 +6,7 @@ use crate::expr::scalar::Expr;
 use crate::plan::relation::Relation;
 use crate::plan::statement::Statement;
 use crate::repr::settings::FormatSettings;
-use crate::repr::{RelationDesc, ScalarType};
+use crate::repr::{ColumnType, GlobalId, RelationDesc, ScalarType};
 use crate::session::session::Session;
 use crate::sql::{self, BindContext, ParsedStatement};
 
@@ -50,6 +50,16 @@ pub(super) fn stored_scalar(
     settings: &FormatSettings,
 ) -> Result<Expr> {
     with_stored(catalog, settings, |cx| sql::bind_scalar_text(text, columns, cx))
+}
+
+/// What a value of a type, column 0, must be to belong to a domain.
+pub(super) fn domain_check(
+    catalog: &Catalog,
+    domain: GlobalId,
+    base: ColumnType,
+    settings: &FormatSettings,
+) -> Result<Expr> {
+    with_stored(catalog, settings, |cx| sql::bind_domain(domain, base, cx))
 }
 
 impl Session {

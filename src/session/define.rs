@@ -6,6 +6,7 @@ use crate::catalog::item::{
     ColumnDefault, Index, Item, ItemKind, PrimaryKey, Sequence, Table, View,
 };
 use crate::catalog::objects::{Catalog, Change, taken};
+use crate::catalog::types::is_of;
 use crate::coord::request::{Commit, DdlChange, Install, When};
 use crate::error::{Error, Result, SqlState};
 use crate::optimizer::physical::{Want, index_layout, table_layout, view_layout};
@@ -43,21 +44,23 @@ impl Session {
                 self.create(Item { id, schema, name, kind }, None, if_not_exists)?;
                 Ok(Outcome::Done("CREATE SEQUENCE".into()))
             }
+            Statement::CreateType(create) => self.create_type(create).await,
+            Statement::AlterType(alter) => self.alter_type(alter).await,
             Statement::Drop(drop) => self.drop_objects(drop),
             other => Err(Error::internal(format!("not a definition: {other:?}"))),
         }
     }
 
-    fn check_definable(&self, command: &str) -> Result<()> {
+    pub(super) fn check_definable(&self, command: &str) -> Result<()> {
         self.check_writable(command)
     }
 
-    async fn new_id(&self, count: u64) -> Result<GlobalId> {
+    pub(super) async fn new_id(&self, count: u64) -> Result<GlobalId> {
         self.engine.client.ids(count).await
     }
 
     /// Defines an object. False: it is there already, which was said to be no error.
-    fn create(
+    pub(super) fn create(
         &mut self,
         item: Item,
         install: Option<Install>,
@@ -70,6 +73,9 @@ impl Session {
                 Ok(false)
             }
             Some(error) => Err(error),
+            None if self.type_conflict(&item).is_some() && has_type(&item) => {
+                Err(self.type_conflict(&item).unwrap_or_else(|| taken(&item)))
+            }
             None => {
                 let id = item.id;
                 self.transaction_mut()?.define(id, Some(item), install)?;
@@ -82,6 +88,7 @@ impl Session {
         let catalog = &self.transaction.as_ref()?.catalog;
         match item.kind {
             ItemKind::Schema => catalog.has_schema(&item.name).then(|| taken(item)),
+            ItemKind::Type(_) => None,
             _ => catalog.by_name(&item.schema, &item.name).map(|_| taken(item)),
         }
     }
@@ -106,6 +113,10 @@ impl Session {
                 (None, None, Some(text)) => Some(ColumnDefault::Expression(text.clone())),
                 (None, None, None) => None,
             });
+            if let Some(id) = column.domain {
+                let default = defaults.pop().flatten().map(Box::new);
+                defaults.push(Some(ColumnDefault::Domain { id, default }));
+            }
         }
         let columns = create.columns.iter();
         let columns: Vec<_> =
@@ -274,6 +285,7 @@ impl Session {
             return Err(self.dependents_exist(drop.objects[0], &cascades));
         }
         self.check_defaults(&wanted)?;
+        self.check_columns(&order)?;
         match &cascades[..] {
             [] => {}
             [(one, _)] => self.note(format!("drop cascades to {one}")),
@@ -290,6 +302,29 @@ impl Session {
             self.transaction_mut()?.define(id, None, None)?;
         }
         Ok(Outcome::Done(drop.tag.into()))
+    }
+
+    /// Whether an object is dropped by its name, or with its schema.
+    fn goes(&self, item: &Item, wanted: &BTreeSet<GlobalId>) -> Result<bool> {
+        let schema = self.transaction()?.catalog.by_name("", &item.schema).map(|schema| schema.id);
+        Ok(wanted.contains(&item.id) || schema.is_some_and(|id| wanted.contains(&id)))
+    }
+
+    /// Refuses to drop a type from under the columns of a table that stays.
+    fn check_columns(&self, order: &[GlobalId]) -> Result<()> {
+        let catalog = &self.transaction()?.catalog;
+        for id in order {
+            let item = catalog.expect(*id)?;
+            let mut users = catalog.dependents(*id).filter(|user| !order.contains(&user.id));
+            let user = users.find(|user| matches!(user.kind, ItemKind::Table(_)));
+            if let (ItemKind::Type(_), Some(user)) = (&item.kind, user) {
+                return Err(Error::unsupported(
+                    format!("dropping type {} with a column of table {}", item.name, user.name),
+                    "Drop the table too.",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses to drop a sequence from under the defaults of a table that stays: the table would
@@ -328,6 +363,15 @@ impl Session {
         let item = catalog.expect(id)?;
         let this = format!("{} {}", item.kind_name(), item.name);
         for dependent in catalog.dependents(id) {
+            if let (ItemKind::Type(_), ItemKind::Table(table)) = (&item.kind, &dependent.kind)
+                && !self.goes(dependent, wanted)?
+            {
+                for column in columns_of(table, id) {
+                    let name = format!("column {column} of table {}", dependent.name);
+                    cascades.push((name.clone(), format!("{name} depends on {this}")));
+                }
+                continue;
+            }
             let goes_along = matches!(dependent.kind, ItemKind::Index(_));
             if !wanted.contains(&dependent.id) && !order.contains(&dependent.id) && !goes_along {
                 let name = format!("{} {}", dependent.kind_name(), dependent.name);
@@ -382,6 +426,19 @@ impl Session {
             tracing::warn!(%error, "a cancelled definition could not be undone");
         }
     }
+}
+
+/// Whether the name of an object is a type's too.
+fn has_type(item: &Item) -> bool {
+    item.desc().is_some() || matches!(item.kind, ItemKind::Type(_))
+}
+
+/// The columns of a table that are of a type.
+fn columns_of(table: &Table, id: GlobalId) -> Vec<String> {
+    let columns = table.desc.columns.iter().zip(table.domains());
+    let used =
+        columns.filter(|(column, domain)| *domain == Some(id) || is_of(column.ty.scalar, id));
+    used.map(|(column, _)| column.name.clone()).collect()
 }
 
 /// Whether a sequence is that of a column, and goes with its table.

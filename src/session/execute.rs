@@ -35,6 +35,8 @@ impl Session {
             | Statement::CreateView(_)
             | Statement::CreateIndex(_)
             | Statement::CreateSequence { .. }
+            | Statement::CreateType(_)
+            | Statement::AlterType(_)
             | Statement::Drop(_) => self.define(statement).await,
             Statement::Explain(explain) => self.explain(explain),
             Statement::ExplainAnalyze(analyze) => self.explain_analyze(analyze).await,

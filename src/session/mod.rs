@@ -41,6 +41,7 @@ pub mod session;
 mod system;
 mod system_settings;
 mod transaction;
+mod types;
 mod upsert;
 pub mod variables;
 mod watch;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::coord::request::When;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::cast::{Cast, CastContext};
 use crate::expr::scalar::Expr;
@@ -42,12 +43,18 @@ impl Session {
             types.push(match oid {
                 // Unknown, as text literals are.
                 0 | 705 => None,
-                oid => Some(ScalarType::from_oid(*oid).ok_or_else(|| {
-                    Error::unsupported(
-                        format!("a parameter of type {oid}"),
-                        "Send it as text and cast it in the statement.",
-                    )
-                })?),
+                oid => Some(
+                    match ScalarType::from_oid(*oid) {
+                        Some(ty) => Some(ty),
+                        None => self.user_type(*oid).await?,
+                    }
+                    .ok_or_else(|| {
+                        Error::unsupported(
+                            format!("a parameter of type {oid}"),
+                            "Send it as text and cast it in the statement.",
+                        )
+                    })?,
+                ),
             });
         }
         if name.is_empty() {
@@ -58,6 +65,15 @@ impl Session {
         let prepared = self.prepare_text(text, types).await?;
         self.statements.insert(name.to_owned(), Arc::new(prepared));
         Ok(())
+    }
+
+    /// The type that a user created under an oid, or that of arrays of one.
+    async fn user_type(&self, oid: u32) -> Result<Option<ScalarType>> {
+        if let Some(transaction) = &self.transaction {
+            return Ok(transaction.catalog.type_by_oid(oid));
+        }
+        let snapshot = self.engine.client.snapshot(When::Tip).await?;
+        Ok(snapshot.catalog.type_by_oid(oid))
     }
 
     async fn prepare_text(

@@ -84,6 +84,7 @@ impl Session {
         let ItemKind::Table(table) = &item.kind else {
             return Err(Error::internal("rows are put into what is no table"));
         };
+        let domains = self.domain_checks(item.id)?;
         let mut values = self.default_values(columns, rows.len() as u64).await?;
         let settings = self.variables.format().clone();
         let mut arena = Bump::new();
@@ -104,6 +105,9 @@ impl Session {
                         sequence_datum(value, table.desc.columns[column].ty.scalar)?
                     }
                 });
+            }
+            for check in &*domains {
+                check.eval(&datums, &cx)?;
             }
             check_not_null(&item.name, table, &datums, &settings)?;
             whole.push(pack(&datums));
@@ -302,10 +306,17 @@ impl Session {
         let layout = self.engine.layout(&catalog, table)?;
         let mut encoder = RowEncoder::new(&layout);
         let (mut changes, mut new_rows) = (Changes::default(), Vec::new());
+        let domains = self.domain_checks(table)?;
+        let mut arena = Bump::new();
         for (row, count) in rows {
+            arena.reset();
+            let cx = EvalContext { arena: &arena, settings: self.variables.format() };
             let mut datums = Vec::with_capacity(types.len());
             decode_values(types, row.bytes(), &mut datums);
             let (old, new) = datums[..2 * width].split_at(width);
+            for check in &*domains {
+                check.eval(new, &cx)?;
+            }
             check_not_null(&item.name, desc, new, self.variables.format())?;
             let (old, new_row) = (encoder.encode(old)?, pack(new));
             let new = encoder.encode(new)?;

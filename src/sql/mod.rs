@@ -10,5 +10,5 @@ pub mod bind;
 pub mod parse;
 mod stack;
 
-pub use bind::{BindContext, bind, bind_scalar_text, bind_view_text};
+pub use bind::{BindContext, bind, bind_domain, bind_scalar_text, bind_view_text};
 pub use parse::{ParsedStatement, parse};

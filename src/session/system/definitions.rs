@@ -17,6 +17,7 @@ use crate::session::system::types::storage;
 /// The oids of relations that dependencies name.
 const PG_CLASS: u32 = 1259;
 const PG_ATTRDEF: u32 = 2604;
+const PG_TYPE: u32 = 1247;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_REWRITE: u32 = 2618;
 
@@ -170,7 +171,10 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
             let rule = part_oid(item.id, 0);
             add((PG_REWRITE, rule, 0), (PG_CLASS, own, 0), "i")?;
             for on in &view.depends_on {
-                add((PG_REWRITE, rule, 0), (PG_CLASS, oid(*on), 0), "n")?;
+                let is_type = |on: &Item| matches!(on.kind, ItemKind::Type(_));
+                let class =
+                    if objects.get(*on).is_some_and(|on| is_type(on)) { PG_TYPE } else { PG_CLASS };
+                add((PG_REWRITE, rule, 0), (class, oid(*on), 0), "n")?;
             }
         }
         ItemKind::Index(index) => add((PG_CLASS, own, 0), (PG_CLASS, oid(index.on), 0), "a")?,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::repr::{Diff, GlobalId, Row};
 use crate::session::engine::Engine;
 use crate::session::system::rows::Rows;
-use crate::session::system::{definitions, functions, objects, server, types};
+use crate::session::system::{definitions, functions, objects, server, types, user_types};
 
 /// The objects that rows are made of.
 pub(super) struct Objects<'c> {
@@ -84,7 +84,8 @@ static FEEDS: &[Feed] = &[
     of_objects("pg_depend", definitions::dependencies),
     of_objects("pg_rewrite", definitions::rules),
     of_objects("weir_definitions", definitions::definitions).in_weir_catalog(),
-    always("pg_type", types::types),
+    of_objects("pg_type", user_types::types).and_always(types::types),
+    of_objects("pg_enum", user_types::labels),
     always("pg_proc", functions::functions),
     always("pg_operator", functions::operators),
     always("pg_cast", functions::casts),

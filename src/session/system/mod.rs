@@ -17,3 +17,4 @@ mod objects;
 pub(super) mod rows;
 mod server;
 mod types;
+mod user_types;

@@ -90,6 +90,7 @@ impl Binder<'_, '_> {
             .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
+        self.refuse_labels(&name).map_err(|e| e.at(position))?;
         refuse_missing(qualified, &name).map_err(|e| e.at(position))?;
         let call = self.function(&name, bound, position)?;
         let call = self.inlined_call(call, function).map_err(|e| e.at(position))?;
@@ -144,6 +145,15 @@ impl Binder<'_, '_> {
             return Ok(None);
         };
         self.function("age", vec![today, time.clone()], position).map(Some)
+    }
+
+    /// Refuses what a change of a type would change.
+    fn refuse_labels(&self, name: &str) -> Result<()> {
+        if !matches!(name, "enum_first" | "enum_last" | "enum_range") {
+            return Ok(());
+        }
+        let hint = "ALTER TYPE would change what it answers: write the values out.";
+        self.refuse_maintained(&format!("function {name}"), hint)
     }
 
     fn refuse_volatile(&self, call: &Typed, name: &str) -> Result<()> {

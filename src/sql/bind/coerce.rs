@@ -14,6 +14,7 @@ use crate::repr::text::parse_text;
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::clock;
 use crate::sql::bind::context::Binder;
+use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 
 /// A bound expression, perhaps without a type yet.
@@ -116,7 +117,7 @@ impl Binder<'_, '_> {
         // An interval's modifier says how its text is read; the others cut what was read.
         let typmod = if ty.scalar == ScalarType::Interval { ty.typmod } else { -1 };
         let datum = parse_text(ty.scalar, typmod, text, self.cx.settings, &arena)
-            .map_err(|e| e.at(position))?;
+            .map_err(|e| self.unsafe_label(ty.scalar, text).unwrap_or(e).at(position))?;
         Ok(self.with_modifier(Typed::literal(datum, ty.scalar), ty, true))
     }
 
@@ -180,6 +181,9 @@ impl Binder<'_, '_> {
         position: Option<u32>,
     ) -> Result<Typed> {
         self.try_cast(bound, ty, CastContext::Explicit)?.map_err(|from| {
+            if let Some(error) = record::other_width(from, ty.scalar) {
+                return error.at(position);
+            }
             Error::new(
                 SqlState::CANNOT_COERCE,
                 format!("cannot cast type {} to {}", from.display_name(), ty.scalar.display_name()),
@@ -197,6 +201,9 @@ impl Binder<'_, '_> {
         position: Option<u32>,
     ) -> Result<Typed> {
         self.try_cast(bound, ty, CastContext::Assignment)?.map_err(|from| {
+            if let Some(error) = record::other_width(from, ty.scalar) {
+                return error.at(position);
+            }
             Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(

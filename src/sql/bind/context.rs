@@ -67,6 +67,9 @@ pub struct Binder<'b, 'a> {
     queries: u64,
     /// What is known of the recursive term that is being bound.
     pub recursion: Recursion,
+    /// Whether an expression is bound whose text is stored as it is written, so that what it names
+    /// must not depend on the search path.
+    pub stored_expression: bool,
     next_let: u64,
     depth: usize,
 }
@@ -89,6 +92,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             query_number: 0,
             queries: 0,
             recursion: Recursion::default(),
+            stored_expression: false,
             next_let: 0,
             depth: 0,
         }

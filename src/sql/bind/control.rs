@@ -7,8 +7,8 @@ use crate::plan::statement::{Discard, Statement};
 use crate::repr::ScalarType;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::name;
 use crate::sql::bind::scope::Scope;
-use crate::sql::bind::{name, types};
 use crate::sql::parse::ast as syntax;
 
 impl Binder<'_, '_> {
@@ -39,7 +39,7 @@ impl Binder<'_, '_> {
 
     /// PREPARE.
     pub fn prepare(
-        &self,
+        &mut self,
         statement: &ast::Ident,
         parameters: &[ast::DataType],
         text: &str,
@@ -47,7 +47,7 @@ impl Binder<'_, '_> {
         let mut found: Vec<Option<ScalarType>> = vec![];
         for ty in parameters {
             let unknown = ty.to_string().eq_ignore_ascii_case("unknown");
-            found.push(if unknown { None } else { Some(types::column_type(ty)?.scalar) });
+            found.push(if unknown { None } else { Some(self.data_type(ty)?.scalar) });
         }
         Ok(Statement::Prepare { name: name::ident(statement), types: found, text: text.to_owned() })
     }

@@ -13,6 +13,7 @@ use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::{finished, scope_of};
 use crate::sql::bind::expr::{Clause, ExprContext};
+use crate::sql::bind::user_type::Named;
 use crate::sql::bind::{name, record, types};
 
 /// What a column's and a table's constraints come to.
@@ -118,9 +119,10 @@ impl Binder<'_, '_> {
     ) -> Result<NewColumn> {
         let column_name = name::ident(&column.name);
         let serial = serial_type(&column.data_type);
-        let mut ty = match serial {
-            Some(scalar) => ColumnType::not_null(scalar),
-            None => types::column_type(&column.data_type)
+        let Named { mut ty, domain } = match serial {
+            Some(scalar) => Named { ty: ColumnType::not_null(scalar), domain: None },
+            None => self
+                .named_type(&column.data_type)
                 .map_err(|e| e.at(self.position(column.name.span)))?,
         };
         let options = SequenceOptions::of_type(ty.scalar);
@@ -136,10 +138,7 @@ impl Binder<'_, '_> {
                     values_of = self.default_sequence(expr)?;
                 }
                 ast::ColumnOption::Default(expr) => {
-                    let text = expr.to_string();
-                    self.default_expr(&text, &column_name, ty)
-                        .map_err(|e| e.at(self.expr_position(expr)))?;
-                    default = Some(text);
+                    default = Some(self.stored_default(expr, &column_name, ty)?);
                 }
                 ast::ColumnOption::PrimaryKey(_) => {
                     let named = option.name.as_ref().map(name::ident);
@@ -177,7 +176,17 @@ impl Binder<'_, '_> {
                 format!("{what} specified for column \"{column_name}\" of table \"{table}\""),
             ));
         }
-        Ok(NewColumn { name: column_name, ty, default, sequence, values_of })
+        Ok(NewColumn { name: column_name, ty, default, sequence, values_of, domain })
+    }
+
+    /// The text of a default.
+    fn stored_default(&mut self, expr: &ast::Expr, column: &str, ty: ColumnType) -> Result<String> {
+        let text = expr.to_string();
+        self.stored_expression = true;
+        let bound = self.default_expr(&text, column, ty);
+        self.stored_expression = false;
+        bound.map_err(|e| e.at(self.expr_position(expr)))?;
+        Ok(text)
     }
 
     /// The sequence of an identity column.
@@ -316,7 +325,10 @@ impl Binder<'_, '_> {
             let expr = &column.column.expr;
             let position = self.expr_position(expr);
             let mut cx = ExprContext::plain(&scope, Clause::Index);
-            let typed = self.typed_expr(expr, &mut cx)?;
+            self.stored_expression = true;
+            let typed = self.typed_expr(expr, &mut cx);
+            self.stored_expression = false;
+            let typed = typed?;
             comparable::indexed([typed.ty.scalar]).map_err(|e| e.at(position))?;
             if typed.expr.is_volatile() || typed.expr.reads_clock() {
                 return Err(Error::new(
@@ -541,6 +553,7 @@ fn table_as(given: &[ast::ColumnDef], desc: &crate::repr::RelationDesc) -> Resul
         default: None,
         sequence: None,
         values_of: None,
+        domain: None,
     });
     Ok(columns.collect())
 }

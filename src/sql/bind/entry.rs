@@ -9,7 +9,7 @@ use crate::plan::observed::Measures;
 use crate::plan::relation::Relation;
 use crate::plan::statement;
 use crate::plan::statement::{Analyzed, Statement};
-use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
+use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc, ScalarType};
 use crate::sql::bind::context::{BindContext, Binder};
 use crate::sql::bind::control::setting_name;
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -69,6 +69,14 @@ pub fn bind_scalar_text(
     };
     let mut cx = ExprContext::plain(&scope, Clause::Default);
     Ok(binder.typed_expr(expr, &mut cx)?.expr)
+}
+
+/// What a value of a type, column 0, must be to belong to a domain: an expression that fails where
+/// it does not.
+pub fn bind_domain(id: GlobalId, base: ColumnType, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx, Lines::default());
+    let value = Typed::column(0, ColumnType { nullable: true, ..base });
+    Ok(binder.constrained(value, id)?.expr)
 }
 
 /// The one statement of a text that Weir wrote itself.
@@ -157,6 +165,8 @@ impl Binder<'_, '_> {
                 Ok(Statement::AlterSystem { name, value })
             }
             syntax::Statement::Retaining { statement, .. } => self.sql(statement),
+            syntax::Statement::CreateDomain(create) => self.create_domain(create),
+            syntax::Statement::AlterDomain { name, change } => self.alter_domain(name, change),
             syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),
         }
@@ -203,6 +213,21 @@ impl Binder<'_, '_> {
             ast::Statement::CreateIndex(index) => self.create_index(index),
             // EXPLAIN alone comes here: nothing is stored.
             ast::Statement::CreateView(view) => self.create_view(view, None, None),
+            ast::Statement::CreateType { name, representation } => {
+                self.create_type(name, representation.as_ref())
+            }
+            ast::Statement::AlterType(alter) => self.alter_type(alter),
+            ast::Statement::Drop {
+                object_type: ast::ObjectType::Type,
+                if_exists,
+                names,
+                cascade,
+                ..
+            } => self.drop_types(names, *if_exists, *cascade, false),
+            ast::Statement::DropDomain(drop) => {
+                let cascade = matches!(drop.drop_behavior, Some(ast::DropBehavior::Cascade));
+                self.drop_types(std::slice::from_ref(&drop.name), drop.if_exists, cascade, true)
+            }
             ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => {
                 self.drop(*object_type, *if_exists, names, *cascade)
             }

@@ -7,7 +7,7 @@ use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
-use crate::repr::{ColumnType, ScalarType};
+use crate::repr::{ColumnType, GlobalId, ScalarType};
 use crate::sql::bind::aggregate::Calls;
 use crate::sql::bind::array;
 use crate::sql::bind::coerce::Bound;
@@ -18,6 +18,7 @@ use crate::sql::bind::record;
 use crate::sql::bind::relation::Typed;
 use crate::sql::bind::scope::Scope;
 use crate::sql::bind::types;
+use crate::sql::bind::user_type::Named;
 
 /// Where an expression stands, which decides what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub enum Clause {
     Update,
     /// A column's default.
     Default,
+    /// The condition of a domain.
+    Check,
     /// The key of an index.
     Index,
     /// AS OF and UP TO.
@@ -102,6 +105,7 @@ impl Clause {
             Clause::Returning => "RETURNING",
             Clause::Update => "UPDATE",
             Clause::Default => "DEFAULT expressions",
+            Clause::Check => "check constraints",
             Clause::Index => "index expressions",
             Clause::Time => "AS OF",
             Clause::Execute => "EXECUTE parameters",
@@ -374,23 +378,34 @@ impl Binder<'_, '_> {
         if !matches!(kind, ast::CastKind::Cast | ast::CastKind::DoubleColon) {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in a cast").at(position));
         }
-        let ty = types::column_type(data_type).map_err(|e| e.at(position))?;
+        let Named { ty, domain } = self.named_type(data_type).map_err(|e| e.at(position))?;
         // An array that is written out gets its elements' type from the conversion.
         if let (ScalarType::Array(_), Some(array)) = (ty.scalar, array::literal(inner)) {
-            return self.array(array, Some(ty), position, cx).map(Bound::from);
+            let array = self.array(array, Some(ty), position, cx)?;
+            return self.belonging(array, domain).map(Bound::from);
         }
         let bound = self.expr(inner, cx)?;
-        self.convert(bound, ty, position).map(Bound::from)
+        let converted = self.convert(bound, ty, position)?;
+        self.belonging(converted, domain).map(Bound::from)
+    }
+
+    /// A value that was converted, as one of the domain that was named.
+    fn belonging(&mut self, value: Typed, domain: Option<GlobalId>) -> Result<Typed> {
+        match domain {
+            Some(domain) => self.constrained(value, domain),
+            None => Ok(value),
+        }
     }
 
     /// `date '2020-01-01'`.
     fn typed_string(&mut self, typed: &ast::TypedString) -> Result<Bound> {
         let position = self.position(typed.value.span);
-        let ty = types::column_type(&typed.data_type).map_err(|e| e.at(position))?;
+        let Named { ty, domain } = self.named_type(&typed.data_type).map_err(|e| e.at(position))?;
         let bound = self.value(&typed.value)?;
         match bound {
             Bound::Unknown { text: Some(_), .. } => {
-                self.convert(bound, ty, position).map(Bound::from)
+                let converted = self.convert(bound, ty, position)?;
+                self.belonging(converted, domain).map(Bound::from)
             }
             _ => Err(Error::new(
                 SqlState::SYNTAX_ERROR,

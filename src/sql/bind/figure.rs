@@ -71,6 +71,17 @@ fn figure(expr: &Expr) -> Option<(String, bool)> {
 
 /// The last part of a type's name in `pg_type`.
 fn type_name(ty: &DataType) -> Option<String> {
-    let scalar = types::column_type(ty).ok()?.scalar;
-    Some(scalar.element().unwrap_or(scalar).name().to_owned())
+    let mut inner = ty;
+    while let DataType::Array(
+        ast::ArrayElemTypeDef::SquareBracket(of, _) | ast::ArrayElemTypeDef::Qualified(of, _),
+    ) = inner
+    {
+        inner = of;
+    }
+    match (types::column_type(ty), inner) {
+        (Ok(ty), _) => Some(ty.scalar.element().unwrap_or(ty.scalar).name().to_owned()),
+        // A type that a user created.
+        (Err(_), DataType::Custom(object, _)) => Some(name::ident(object.0.last()?.as_ident()?)),
+        (Err(_), _) => None,
+    }
 }

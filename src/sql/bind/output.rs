@@ -78,6 +78,10 @@ impl Binder<'_, '_> {
                 ast::SelectItem::QualifiedWildcard(kind, options) => {
                     let position = self.position(item.span());
                     refuse_options(options).map_err(|e| e.at(position))?;
+                    if let Some(outer) = self.outer_star(kind, scope, position)? {
+                        outputs.extend(outer);
+                        continue;
+                    }
                     let columns = self.wildcard(kind, scope).map_err(|e| e.at(position))?;
                     expand(columns, position, calls, &mut outputs);
                     if let Some(text) = spelled(columns, scope) {
@@ -94,6 +98,29 @@ impl Binder<'_, '_> {
             }
         }
         Ok(outputs)
+    }
+
+    /// The columns of `t.*` where the table is that of an enclosing query.
+    fn outer_star(
+        &mut self,
+        kind: &ast::SelectItemQualifiedWildcardKind,
+        scope: &Scope,
+        position: Option<u32>,
+    ) -> Result<Option<Vec<Output>>> {
+        let ast::SelectItemQualifiedWildcardKind::ObjectName(object) = kind else {
+            return Ok(None);
+        };
+        let qualified = self.qualified(object)?;
+        if qualified.schema.is_some() || scope.table(None, &qualified.name).is_some() {
+            return Ok(None);
+        }
+        let Some((level, table)) = self.outer_table(&qualified.name) else { return Ok(None) };
+        let output = |column: &Column| {
+            let value = Typed::column(column.index, column.ty);
+            let value = self.outer(level, value, position).into();
+            Output { name: column.name.clone(), value }
+        };
+        Ok(Some(table.columns.iter().map(output).collect()))
     }
 
     /// The columns of `t.*`.

@@ -159,6 +159,19 @@ pub fn check_comparable(left: Option<ScalarType>, right: Option<ScalarType>) -> 
     }
 }
 
+/// Error 42846 of a row that has too few columns for a type, or too many.
+pub fn other_width(from: ScalarType, to: ScalarType) -> Option<Error> {
+    let (ScalarType::Record(a), ScalarType::Record(b)) = (from, to) else { return None };
+    let much = match a.scalars().len().cmp(&b.scalars().len()) {
+        std::cmp::Ordering::Equal => return None,
+        std::cmp::Ordering::Less => "few",
+        std::cmp::Ordering::Greater => "many",
+    };
+    let message = format!("cannot cast type {} to {}", from.display_name(), to.display_name());
+    let error = Error::new(SqlState::CANNOT_COERCE, message);
+    Some(error.with_detail(format!("Input has too {much} columns.")))
+}
+
 /// Error 42P16 where a column of a relation would be of a row type that has no name.
 pub fn refuse_anonymous(desc: &RelationDesc) -> Result<()> {
     let is_anonymous = |ty: ScalarType| match ty.element().unwrap_or(ty) {

@@ -269,6 +269,7 @@ impl Binder<'_, '_> {
 pub(super) fn allowed(clause: Clause) -> Result<()> {
     let place = match clause {
         Clause::Default => "DEFAULT expression",
+        Clause::Check => "check constraint",
         Clause::Index => "index expression",
         Clause::Execute => "EXECUTE parameter",
         Clause::Limit | Clause::Offset | Clause::Time | Clause::Returning => {

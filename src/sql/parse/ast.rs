@@ -70,6 +70,15 @@ pub enum Statement {
         /// How an interval is written.
         history: String,
     },
+    /// `CREATE DOMAIN`.
+    CreateDomain(Box<CreateDomain>),
+    /// `ALTER DOMAIN`.
+    AlterDomain {
+        /// Its name.
+        name: ast::ObjectName,
+        /// What changes.
+        change: Box<DomainChange>,
+    },
     /// Anything that `sqlparser` knows.
     Sql(Box<ast::Statement>),
 }
@@ -81,6 +90,57 @@ pub enum Analyzed {
     Query(Box<Statement>),
     /// Something that is maintained.
     Object(ast::ObjectName),
+}
+
+/// `CREATE DOMAIN`.
+#[derive(Clone, Debug)]
+pub struct CreateDomain {
+    /// Its name.
+    pub name: ast::ObjectName,
+    /// What it is made of.
+    pub data_type: ast::DataType,
+    /// `DEFAULT`.
+    pub default: Option<ast::Expr>,
+    /// `NULL` or `NOT NULL`, where one is written.
+    pub null: Option<bool>,
+    /// `CHECK`.
+    pub checks: Vec<NewCheck>,
+}
+
+/// `[CONSTRAINT name] CHECK (…)`.
+#[derive(Clone, Debug)]
+pub struct NewCheck {
+    /// The name, where one is given.
+    pub name: Option<ast::Ident>,
+    /// The condition.
+    pub condition: ast::Expr,
+}
+
+/// What `ALTER DOMAIN` changes.
+#[derive(Clone, Debug)]
+pub enum DomainChange {
+    /// `SET DEFAULT`, `DROP DEFAULT`.
+    Default(Option<ast::Expr>),
+    /// `SET NOT NULL`, `DROP NOT NULL`.
+    NotNull(bool),
+    /// `ADD CHECK`.
+    Add(NewCheck),
+    /// `DROP CONSTRAINT`.
+    Drop {
+        /// Which.
+        name: ast::Ident,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
+    /// `RENAME CONSTRAINT`.
+    RenameCheck {
+        /// Its name.
+        from: ast::Ident,
+        /// The new one.
+        to: ast::Ident,
+    },
+    /// `RENAME TO`.
+    Rename(ast::Ident),
 }
 
 /// A query with `AS OF`.

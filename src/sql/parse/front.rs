@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{explain, retain, session, subscribe};
+use crate::sql::parse::{explain, retain, session, subscribe, types};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -53,6 +53,9 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
         return select(source, tokens).map(|s| Statement::Select(Box::new(s)));
     }
     if let Some(ours) = session::statement(&mut cursor)? {
+        return Ok(ours);
+    }
+    if let Some(ours) = types::statement(&mut cursor)? {
         return Ok(ours);
     }
     if let Some((tokens, history)) = retain::split(source, tokens)? {

@@ -1,8 +1,8 @@
 //! Text to syntax trees.
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
-//! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`) for what is Weir's own
-//! or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`, `grouping` and
+//! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`, `types`) for what is
+//! Weir's own or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`, `grouping` and
 //! their like have spelled what it lacks within a query. `position` maps places in the token
 //! stream to the characters of the string.
 
@@ -25,5 +25,6 @@ mod session;
 mod statements;
 mod subscribe;
 mod tokens;
+mod types;
 
 pub use statements::{ParsedStatement, parse};
