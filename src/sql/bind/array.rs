@@ -179,11 +179,7 @@ impl Binder<'_, '_> {
         position: Option<u32>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Bound> {
-        let subscript = |access| match access {
-            &AccessExpr::Subscript(ref subscript) => Some(subscript),
-            AccessExpr::Dot(_) => None,
-        };
-        let subscripts: Vec<_> = accesses.iter().filter_map(subscript).collect();
+        let subscripts: Vec<_> = accesses.iter().filter_map(subscript_of).collect();
         match whole.ty.scalar {
             ScalarType::Array(element) => self.array_access(whole, element, &subscripts, cx),
             ScalarType::Jsonb => self.jsonb_access(whole, &subscripts, cx),
@@ -381,6 +377,13 @@ impl Binder<'_, '_> {
         })?;
         let ty = ColumnType::nullable(ScalarType::Bool);
         Ok(Typed { expr: Expr::call(Func(func), vec![left.expr, right.expr]), ty }.into())
+    }
+}
+
+fn subscript_of(access: &AccessExpr) -> Option<&Subscript> {
+    match access {
+        AccessExpr::Subscript(subscript) => Some(subscript),
+        AccessExpr::Dot(_) => None,
     }
 }
 

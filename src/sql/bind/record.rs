@@ -41,16 +41,17 @@ pub fn items(expr: &ast::Expr) -> Option<Vec<Item<'_>>> {
                 return None;
             }
             let ast::FunctionArguments::List(list) = &function.args else { return None };
-            let item = |arg| match arg {
-                &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => {
-                    Some(Item::Value(expr))
-                }
-                &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(ref table)) => {
-                    Some(Item::Star(table))
-                }
-                _ => None,
-            };
-            list.args.iter().map(item).collect()
+            list.args.iter().map(argument).collect()
+        }
+        _ => None,
+    }
+}
+
+fn argument(arg: &ast::FunctionArg) -> Option<Item<'_>> {
+    match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(Item::Value(expr)),
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(table)) => {
+            Some(Item::Star(table))
         }
         _ => None,
     }

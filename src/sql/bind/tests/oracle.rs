@@ -294,7 +294,6 @@ fn what_is_not_there_says_so() {
         "select id from t for update",
         "select id from t tablesample system (1)",
         "explain analyze insert into t values (1)",
-        "create view v as select n from t except all select n from t",
     ] {
         let error = bound(&catalog, query).unwrap_err();
         assert_eq!(error.code.as_str(), "0A000", "{query}: {}", error.message);
