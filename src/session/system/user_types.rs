@@ -1,12 +1,13 @@
 //! `pg_type` and `pg_enum`: the types that users create, and those of the rows of relations.
 
 use crate::catalog::item::{Item, ItemKind};
+use crate::catalog::system::oids::{OWNER, oid, part_oid};
 use crate::catalog::types::Definition;
 use crate::error::Result;
 use crate::repr::Datum;
 use crate::repr::record::row_type_oids;
 use crate::session::system::feeds::Objects;
-use crate::session::system::objects::{OWNER, namespace, oid, part_oid};
+use crate::session::system::objects::namespace;
 use crate::session::system::rows::Rows;
 
 /// What differs between such types.
