@@ -32,7 +32,11 @@ impl Maker<'_> {
     fn recursion_from(&mut self, base: Query) -> Query {
         let Query { sql, types } = base;
         let (name, from) = (self.name(), self.name());
-        let cast = |text: String, ty: Type| format!("({text})::{}", ty.name());
+        // A sum has no precision, which a column may have.
+        let cast = |text: String, ty: Type| match ty {
+            Type::Numeric => format!("(({text}) + 0)::numeric"),
+            _ => format!("({text})::{}", ty.name()),
+        };
         let columns: Vec<String> = (0..types.len()).map(|n| format!("c{n}")).collect();
         let shown: Vec<String> =
             columns.iter().zip(&types).map(|(c, ty)| cast(format!("{from}.{c}"), *ty)).collect();

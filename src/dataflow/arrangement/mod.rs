@@ -3,12 +3,14 @@
 //! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
 //! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
 //! trims what merging leaves over, and [`batcher`] sorts and seals what arrives.
-//! [`arrange::arrange_rows`] puts it all together; [`size`] tells what there is of it.
+//! [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops; [`size`] tells
+//! what there is of it.
 
 pub mod arrange;
 pub mod batch;
 pub mod batcher;
 pub mod container;
+pub mod entered;
 pub mod layout;
 pub mod size;
 
@@ -19,5 +21,6 @@ pub use arrange::{
 pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
 pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder};
 pub use container::{RowContainer, RowRef};
+pub use entered::{EnteredArranged, Round, enter};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};
 pub use size::Size;

@@ -16,7 +16,7 @@ use timely::worker::Worker;
 
 use super::constant::{constant_error, constant_rows};
 use super::flat_map::{Expansion, flat_map};
-use super::iterate::{Loop, iterate};
+use super::iterate::{Input, Loop, iterate};
 use super::mfp::{join_logic, row_logic};
 use super::partition::Windowed;
 use super::reader::RowReader;
@@ -305,8 +305,13 @@ impl<'s, 'p> Walk<'s, 'p> {
     ) -> (Data<'s, 'p>, BTreeSet<ErrorSource>) {
         let (mut entered, mut errors) = (Vec::new(), BTreeSet::new());
         for input in inputs {
+            if let Data::Arranged(arranged, layout) = self.done[*input].data.clone() {
+                entered.push(Input::Arranged(arranged, layout));
+                errors.extend(self.done[*input].errors.iter().copied());
+                continue;
+            }
             let (rows, of_input) = self.whole(*input);
-            entered.push(rows);
+            entered.push(Input::Rows(rows));
             errors.extend(of_input);
         }
         let (values, errs, places) = iterate(self, id, entered, plan);

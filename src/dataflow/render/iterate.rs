@@ -5,14 +5,16 @@
 //! it, whichever round it first matters in. What is fed back is consolidated, since rows that
 //! cancel each other out would else go round for ever.
 //!
-//! Inside, rows travel whole; groups are reduced by differential's own operator, with the logic
-//! that the operators outside use ([`GroupLogic`]), compiled once. A limit of rounds is a filter on
-//! the round; what it leaves out says whether the loop would have gone on.
+//! What is arranged outside is read there. Inside, rows travel whole; groups are reduced by
+//! differential's own operator, with the logic that the operators outside use ([`GroupLogic`]),
+//! compiled once. A limit of rounds is a filter on the round; what it leaves out says whether the
+//! loop would have gone on.
 
 use differential_dataflow::AsCollection;
+use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::iterate::Variable;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::vec::Filter;
+use timely::dataflow::operators::vec::{Filter, Map};
 use timely::order::Product;
 
 use super::build::Walk;
@@ -30,10 +32,10 @@ use super::transform::transform;
 use super::union::union;
 use super::window::{GroupLogic, window};
 use crate::dataflow::arrangement::{
-    RowArranged, RowBuilder, RowContainer, RowSpine, RowUpdate, Rows, RowsByKey, arrange_rows,
-    fill, size,
+    EnteredArranged, Round, RowArranged, RowBuilder, RowContainer, RowRef, RowSpine, RowUpdate,
+    Rows, RowsByKey, arrange_rows, enter, fill, size,
 };
-use crate::dataflow::emit::RowLogic;
+use crate::dataflow::emit::{JoinLogic, RowLogic};
 use crate::dataflow::join::join_traces;
 use crate::dataflow::observe::Places;
 use crate::dataflow::pressure::Pressure;
@@ -46,9 +48,6 @@ use crate::plan::physical::{Arrangement, Node, NodeId};
 use crate::plan::relation::RoundLimit;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Row, ScalarType, Timestamp};
-
-/// A time and a round.
-type Round = Product<Timestamp, u64>;
 
 /// Where the value of a variable is fed back.
 type Feed<'i> = Variable<'i, Round, Vec<RowUpdate<Round>>>;
@@ -72,14 +71,15 @@ pub struct Loop<'p> {
 pub(super) fn iterate<'s>(
     walk: &Walk<'s, '_>,
     id: NodeId,
-    inputs: Vec<RowsByKey<'s>>,
+    inputs: Vec<Input<'s, '_>>,
     plan: &Loop<'_>,
 ) -> (Vec<RowsByKey<'s>>, Vec<Rows<'s>>, Places) {
     let outer = walk.scope;
     let (settings, as_of) = (&walk.plan.settings, walk.plan.as_of);
     let mut places = Places::new();
     let (values, mut errors, cut) = outer.scoped(&format!("Loop {id}"), |scope| {
-        let mut inside = Inside::new(scope, settings, as_of, &inputs, plan.values.len());
+        let inputs = inputs.into_iter().map(|input| input.enter(scope)).collect();
+        let mut inside = Inside::new(scope, settings, as_of, inputs, plan.values.len());
         for (at, node) in plan.nodes.iter().enumerate() {
             let first = scope.worker().peek_identifier();
             let rendered = inside.node(node);
@@ -123,11 +123,35 @@ fn unfinished(rows: RowsByKey<'_>, rounds: u64) -> Option<Rows<'_>> {
     window(arranged, "Unfinished", None, logic, true).1
 }
 
+/// What is brought into a loop.
+pub enum Input<'s, 'p> {
+    /// Whole rows.
+    Rows(RowsByKey<'s>),
+    /// An arrangement.
+    Arranged(RowArranged<'s>, &'p Arrangement),
+}
+
+impl<'s, 'p> Input<'s, 'p> {
+    fn enter<'i>(self, scope: Scope<'i, Round>) -> Data<'i, 'p> {
+        match self {
+            Input::Rows(rows) => Data::Rows(rows.enter(scope)),
+            Input::Arranged(arranged, layout) => Data::Entered(enter(arranged, scope), layout),
+        }
+    }
+}
+
 /// What a node inside became.
 #[derive(Clone)]
 enum Data<'i, 'p> {
     Rows(RowsByKey<'i, Round>),
     Arranged(RowArranged<'i, Round>, &'p Arrangement),
+    /// An arrangement outside.
+    Entered(EnteredArranged<'i>, &'p Arrangement),
+}
+
+/// The logic of a join whose sides have changed places.
+fn turned(mut logic: JoinLogic) -> JoinLogic {
+    Box::new(move |key, left, right, emit| logic(key, right, left, emit))
 }
 
 /// The state of the walk inside.
@@ -135,7 +159,7 @@ struct Inside<'i, 'p> {
     scope: Scope<'i, Round>,
     settings: &'p FormatSettings,
     as_of: Timestamp,
-    inputs: Vec<RowsByKey<'i, Round>>,
+    inputs: Vec<Data<'i, 'p>>,
     variables: Vec<RowsByKey<'i, Round>>,
     feeds: Vec<Feed<'i>>,
     done: Vec<Data<'i, 'p>>,
@@ -147,10 +171,9 @@ impl<'i, 'p> Inside<'i, 'p> {
         scope: Scope<'i, Round>,
         settings: &'p FormatSettings,
         as_of: Timestamp,
-        inputs: &[RowsByKey<'_>],
+        inputs: Vec<Data<'i, 'p>>,
         variables: usize,
     ) -> Inside<'i, 'p> {
-        let inputs = inputs.iter().map(|rows| rows.clone().enter(scope)).collect();
         let made = (0..variables).map(|_| Variable::new(scope, Product::new(0, 1)));
         let (feeds, variables) = made.unzip();
         let (done, errors) = (Vec::new(), Vec::new());
@@ -159,7 +182,7 @@ impl<'i, 'p> Inside<'i, 'p> {
 
     fn node(&mut self, node: &'p Node) -> Data<'i, 'p> {
         let rows = match node {
-            Node::Entered { input } => self.inputs[*input].clone(),
+            Node::Entered { input } => return self.inputs[*input].clone(),
             Node::Variable { variable } => self.variables[*variable].clone(),
             Node::Mfp { input, types, mfp } => {
                 let reader = RowReader::whole(types);
@@ -228,8 +251,7 @@ impl<'i, 'p> Inside<'i, 'p> {
     }
 
     fn join(&mut self, left: NodeId, right: NodeId, mfp: &Mfp) -> RowsByKey<'i, Round> {
-        let (left, of_left) = self.arrangement(left);
-        let (right, of_right) = self.arrangement(right);
+        let (of_left, of_right) = (self.layout(left), self.layout(right));
         let logic = join_logic(
             (RowReader::arranged(of_left), of_left.types.len()),
             RowReader::arranged(of_right),
@@ -238,7 +260,20 @@ impl<'i, 'p> Inside<'i, 'p> {
             whole_rows(),
         );
         let (as_of, fallible) = (Product::new(self.as_of, 0), mfp.is_fallible());
-        let (rows, errs) = join_traces(left, right, "Join", as_of, logic, fallible);
+        let (rows, errs) = match (self.done[left].clone(), self.done[right].clone()) {
+            // The engine's join is compiled for what is arranged inside, on the left.
+            (Data::Entered(left, _), Data::Arranged(right, _)) => {
+                join_traces(right, left, "Join", as_of, turned(logic), fallible)
+            }
+            (left, Data::Entered(right, _)) => {
+                let left = self.arranged_inside(left);
+                join_traces(left, right, "Join", as_of, logic, fallible)
+            }
+            (left, right) => {
+                let (left, right) = (self.arranged_inside(left), self.arranged_inside(right));
+                join_traces(left, right, "Join", as_of, logic, fallible)
+            }
+        };
         self.errors.extend(errs);
         rows
     }
@@ -264,13 +299,31 @@ impl<'i, 'p> Inside<'i, 'p> {
     fn rows(&self, node: NodeId) -> RowsByKey<'i, Round> {
         match &self.done[node] {
             Data::Rows(rows) => rows.clone(),
-            Data::Arranged(..) => unreachable!("only joins read arrangements"),
+            Data::Arranged(..) | Data::Entered(..) => {
+                unreachable!("only joins read arrangements")
+            }
         }
     }
 
-    fn arrangement(&self, node: NodeId) -> (RowArranged<'i, Round>, &'p Arrangement) {
+    fn layout(&self, node: NodeId) -> &'p Arrangement {
         match &self.done[node] {
-            Data::Arranged(arranged, layout) => (arranged.clone(), layout),
+            Data::Arranged(_, layout) | Data::Entered(_, layout) => layout,
+            Data::Rows(_) => unreachable!("a plan joins arrangements only"),
+        }
+    }
+
+    /// An arrangement of its own, also of what is arranged outside.
+    fn arranged_inside(&self, data: Data<'i, 'p>) -> RowArranged<'i, Round> {
+        match data {
+            Data::Arranged(arranged, _) => arranged,
+            Data::Entered(arranged, _) => {
+                let rows =
+                    |key: RowRef<'_>, value: RowRef<'_>| (Row::new(key.0), Row::new(value.0));
+                let as_of = Product::new(self.as_of, 0);
+                let rows = arranged.as_collection(rows).inner;
+                let rows = rows.map(move |(row, time, count)| (row, time.join(&as_of), count));
+                arrange_rows(rows.as_collection(), "Arrange entered")
+            }
             Data::Rows(_) => unreachable!("a plan joins arrangements only"),
         }
     }

@@ -115,6 +115,9 @@ impl<'a> Builder<'a> {
 
     /// An arrangement that exists, as a node.
     pub(super) fn import(&mut self, id: ArrangementId, layout: &Arrangement) -> NodeId {
+        if let Some(entered) = self.import_outside(id, layout) {
+            return entered;
+        }
         let import = match self.imports.iter().position(|i| i.id == id) {
             Some(import) => import,
             None => {
@@ -204,7 +207,8 @@ impl<'a> Builder<'a> {
         key_types: Option<Vec<ScalarType>>,
     ) -> NodeId {
         let layout = keyed_as(types, key, mode, key_types);
-        self.add(Node::Arrange { input, layout })
+        let entered = self.arrange_outside(input, &layout);
+        entered.unwrap_or_else(|| self.add(Node::Arrange { input, layout }))
     }
 
     /// The rows that pass a filter while they do.

@@ -123,10 +123,7 @@ impl Builder<'_> {
         let is_stable = !mfp.expressions.iter().any(Expr::is_volatile)
             && !mfp.predicates.iter().any(|(_, p)| p.is_volatile());
         let arrangements = match base {
-            // Inside a loop nothing is imported.
-            Relation::Get { id: Id::Global(id), .. } if self.around.is_none() => {
-                (self.available)(*id)
-            }
+            Relation::Get { id: Id::Global(id), .. } => (self.available)(*id),
             _ => Vec::new(),
         };
         let is_looked_up = |layout| matches!(access(layout, &mfp), Access::Keys(_));

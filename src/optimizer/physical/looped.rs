@@ -1,13 +1,14 @@
 //! Recursion: a loop and what is brought into it.
 //!
-//! What does not depend on the variables of a loop is built outside of it, once, and entered. So a
-//! loop holds rows on their way from one round to the next and what they meet, and no imports.
+//! What does not depend on the variables of a loop is built outside of it, once, and entered:
+//! arranged, where the loop joins with it. So a loop holds rows on their way from one round to the
+//! next, and no imports.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
 use crate::optimizer::physical::build::Builder;
-use crate::plan::physical::{Node, NodeId};
+use crate::plan::physical::{Arrangement, ArrangementId, Node, NodeId};
 use crate::plan::relation::{Binding, Relation, RoundLimit};
 
 /// What is around a loop.
@@ -76,15 +77,7 @@ impl Builder<'_> {
     /// Builds a relation outside of the loop that is being built, and enters it.
     pub(super) fn entered(&mut self, relation: &Relation) -> Result<NodeId> {
         let node = self.outside(|builder| builder.collection(relation))?;
-        let Some(around) = &mut self.around else {
-            return Err(Error::internal("nothing is around what is no loop"));
-        };
-        let at = around.inputs.iter().position(|input| *input == node);
-        let input = at.unwrap_or_else(|| {
-            around.inputs.push(node);
-            around.inputs.len() - 1
-        });
-        Ok(self.add(Node::Entered { input }))
+        self.enter(node).ok_or_else(|| Error::internal("nothing is around what is no loop"))
     }
 
     /// Builds what a name stands for, inside a loop or outside of it.
@@ -100,8 +93,50 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// An arrangement that exists, read from inside the loop that is being built; none where none
+    /// is.
+    pub(super) fn import_outside(
+        &mut self,
+        id: ArrangementId,
+        layout: &Arrangement,
+    ) -> Option<NodeId> {
+        self.around.as_ref()?;
+        let node = self.outside(|builder| builder.import(id, layout));
+        self.enter(node)
+    }
+
+    /// What is entered, arranged before it enters; none where the rows are made inside.
+    pub(super) fn arrange_outside(
+        &mut self,
+        input: NodeId,
+        layout: &Arrangement,
+    ) -> Option<NodeId> {
+        let Some(Node::Entered { input: entered }) = self.nodes.get(input) else { return None };
+        let (entered, around) = (*entered, self.around.as_mut()?);
+        let rows = around.inputs[entered];
+        // Rows that are entered to be arranged need not enter.
+        if input + 1 == self.nodes.len() && entered + 1 == around.inputs.len() {
+            self.nodes.pop();
+            around.inputs.pop();
+        }
+        let arrange = Node::Arrange { input: rows, layout: layout.clone() };
+        let node = self.outside(|builder| builder.add(arrange));
+        self.enter(node)
+    }
+
+    /// A node outside of the loop that is being built, inside of it.
+    fn enter(&mut self, node: NodeId) -> Option<NodeId> {
+        let around = self.around.as_mut()?;
+        let at = around.inputs.iter().position(|input| *input == node);
+        let input = at.unwrap_or_else(|| {
+            around.inputs.push(node);
+            around.inputs.len() - 1
+        });
+        Some(self.add(Node::Entered { input }))
+    }
+
     /// Builds something outside of the loop that is being built.
-    fn outside<R>(&mut self, build: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+    fn outside<R>(&mut self, build: impl FnOnce(&mut Self) -> R) -> R {
         let mut around = self.around.take();
         self.swap(&mut around);
         let built = build(self);

@@ -64,6 +64,7 @@ fn collection(layout: &Arrangement, arranged: &Arranged) -> Bag {
     out
 }
 
+#[derive(Clone)]
 enum Done {
     Rows(Bag),
     Arranged(Arrangement, Arranged),
@@ -115,7 +116,7 @@ fn run(dataflow: &Dataflow, tables: &BTreeMap<GlobalId, Bag>) -> Bag {
 fn run_nodes(
     dataflow: &Dataflow,
     tables: &BTreeMap<GlobalId, Bag>,
-    entered: &[Bag],
+    entered: &[Done],
     variables: &[Bag],
 ) -> Vec<Done> {
     let mut done: Vec<Done> = Vec::new();
@@ -143,7 +144,7 @@ fn run_nodes(
             }
             Node::Loop { .. } => Done::Rows(Bag::default()),
             Node::Leave { of, variable } => Done::Rows(run_loop(dataflow, *of, *variable, &done)),
-            Node::Entered { input } => Done::Rows(entered[*input].clone()),
+            Node::Entered { input } => entered[*input].clone(),
             Node::Variable { variable } => Done::Rows(variables[*variable].clone()),
             Node::Arrange { input, layout } => {
                 assert!(matches!(done[*input], Done::Rows(_)), "arranged twice");
@@ -222,7 +223,7 @@ fn run_loop(dataflow: &Dataflow, of: usize, variable: usize, done: &[Done]) -> B
     inputs.iter().for_each(|input| errors.extend(done[*input].rows().errors));
     for round in 0.. {
         let inner = Dataflow { nodes: nodes.clone(), ..dataflow.clone() };
-        let entered: Vec<Bag> = inputs.iter().map(|input| done[*input].rows()).collect();
+        let entered: Vec<Done> = inputs.iter().map(|input| done[*input].clone()).collect();
         let made = run_nodes(&inner, &BTreeMap::new(), &entered, &variables);
         let next: Vec<Bag> = values.iter().map(|value| made[*value].rows()).collect();
         let same = next.iter().zip(&variables).all(|(a, b)| a.rows == b.rows);

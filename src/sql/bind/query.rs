@@ -13,7 +13,7 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::mutual::{Mutual, mutual_tables};
 use crate::sql::bind::name;
 use crate::sql::bind::order;
-use crate::sql::bind::recursive::Effect;
+use crate::sql::bind::recursive::{Effect, check_clauses};
 use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
@@ -177,7 +177,7 @@ impl Binder<'_, '_> {
         let bound = self.sql(statement);
         let tables = self.ended(with.unwrap_or_default());
         let mut bound = bound?;
-        let mut wrap = |relation: &mut Relation| *relation = tables.clone().around(relation.take());
+        let wrap = |relation: &mut Relation| *relation = tables.clone().around(relation.take());
         match &mut bound {
             Statement::Insert(insert) => {
                 wrap(&mut insert.source.relation);
@@ -264,7 +264,10 @@ impl Binder<'_, '_> {
         let cte_name = name::ident(&cte.alias.name);
         let (plan, mut columns) = match recursive {
             true => self.recursive_table(cte, &cte_name)?,
-            false => self.subquery(&cte.query)?,
+            false => {
+                check_clauses(cte, "WITH query is not recursive")?;
+                self.subquery(&cte.query)?
+            }
         };
         self.name_columns(cte, &mut columns)?;
         let cte = Cte { id: Some(self.fresh_let()), columns, used: false, stage: Stage::Whole };

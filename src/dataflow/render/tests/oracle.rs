@@ -121,7 +121,14 @@ fn windows(
 /// What a variable of a loop becomes: round after round from scratch.
 fn run_loop(plan: &Dataflow, of: usize, variable: usize, done: &[Content]) -> Content {
     let Node::Loop { inputs, nodes, values, limit } = &plan.nodes[of] else { panic!("a loop") };
-    let inner = Dataflow { nodes: nodes.clone(), ..plan.clone() };
+    // What is arranged outside lies inside as it does there.
+    let layouts = nodes.iter().map(|node| match node {
+        Node::Entered { input } if matches!(plan.nodes[inputs[*input]], Node::Arrange { .. }) => {
+            plan.nodes[inputs[*input]].clone()
+        }
+        node => node.clone(),
+    });
+    let inner = Dataflow { nodes: layouts.collect(), ..plan.clone() };
     let mut variables = vec![Content::default(); values.len()];
     let mut errors = done[of].errors.clone();
     for round in 0.. {

@@ -72,6 +72,35 @@ fn reachability(limit: Option<RoundLimit>) -> Dataflow {
     looped(nodes, vec![value], limit)
 }
 
+/// The same over edges that are arranged outside, met from either side.
+fn entered_reachability(turned: bool) -> Dataflow {
+    let types = vec![Int4; 2];
+    let arrange = |input, key: usize| Node::Arrange {
+        input,
+        layout: layout(&types, &[key], KeyMode::Strict),
+    };
+    let mut nodes = vec![
+        Node::Entered { input: 0 },
+        Node::Entered { input: 1 },
+        Node::Variable { variable: 0 },
+        arrange(2, 1),
+    ];
+    let (left, right, kept) = if turned { (1, 3, [2, 1]) } else { (3, 1, [0, 3]) };
+    let mfp = Mfp::identity(4).project(kept);
+    let next = push(&mut nodes, Node::Join { left, right, mfp });
+    let union = push(&mut nodes, Node::Union { inputs: vec![0, next] });
+    let value = distinct(&mut nodes, union, 2);
+    let all = tables()[0].types.clone();
+    let mfp = Mfp::identity(all.len()).project([0, 1]);
+    dataflow(vec![
+        Node::Import { import: 0 },
+        Node::Mfp { input: 0, types: all, mfp },
+        arrange(1, 0),
+        Node::Loop { inputs: vec![1, 2], nodes, values: vec![value], limit: None },
+        Node::Leave { of: 3, variable: 0 },
+    ])
+}
+
 /// The walks of at most three edges, each as often as there is one.
 fn walks() -> Dataflow {
     let mut nodes = vec![Node::Entered { input: 0 }, Node::Variable { variable: 0 }];
@@ -179,6 +208,8 @@ fn check_all(workers: usize, seeds: u64) {
             distances(true),
             parities(),
             counted(),
+            entered_reachability(false),
+            entered_reachability(true),
         ];
         for (number, plan) in plans.iter().enumerate() {
             let mut rng = StdRng::seed_from_u64(seed * 100 + number as u64);
