@@ -191,6 +191,19 @@ impl Pair {
     }
 }
 
+/// What differs. The first is printed at once, for those who watch a long run.
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn add(&mut self, what: String) {
+        if self.0.is_empty() {
+            println!("differs: {what}");
+        }
+        self.0.push(what);
+    }
+}
+
 /// The query with all its rows.
 fn without_limits(sql: &str) -> String {
     let limit = regex::Regex::new(r" LIMIT \d+( OFFSET \d+)?").unwrap();
@@ -242,7 +255,7 @@ fn none_differ(faults: &[String], budget: &Budget) {
 fn queries() {
     let budget = Budget::new();
     let Some(mut pair) = Pair::start(2, budget.seed) else { return };
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let mut number = 0;
     while budget.goes_on(number, QUERIES) {
         number += 1;
@@ -257,7 +270,7 @@ fn queries() {
         let (query, theirs) = pair.draw(make);
         pair.plan_somehow();
         match pair.check(&query.sql, &theirs) {
-            Verdict::Different(what) => faults.push(what),
+            Verdict::Different(what) => faults.add(what),
             Verdict::Unsupported(what) => println!("not supported: {what}\n  {}", query.sql),
             Verdict::Equal => {
                 let plan = pair.ours.run(&format!("EXPLAIN {}", query.sql));
@@ -266,7 +279,7 @@ fn queries() {
             _ => {}
         }
     }
-    conclude(&pair.counts, &faults, &budget);
+    conclude(&pair.counts, &faults.0, &budget);
     pair.coverage.conclude();
 }
 
@@ -296,7 +309,7 @@ struct View {
 fn maintained_views() {
     let budget = Budget::new();
     let Some(mut pair) = Pair::start(2, budget.seed) else { return };
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let mut group = 0;
     while budget.goes_on(group, VIEW_GROUPS) {
         group += 1;
@@ -305,7 +318,7 @@ fn maintained_views() {
         for _ in 0..CHANGES {
             change(&mut pair);
             for view in &mut views {
-                faults.extend(check_view(&mut pair, view));
+                check_view(&mut pair, view).into_iter().for_each(|what| faults.add(what));
             }
         }
         pair.refill();
@@ -315,7 +328,7 @@ fn maintained_views() {
         }
     }
     println!("{} checks of views", pair.counts.view_checks);
-    conclude(&pair.counts, &faults, &budget);
+    conclude(&pair.counts, &faults.0, &budget);
 }
 
 /// Weir beside itself: the parts of a query and the whole, filters and what CASE counts.
