@@ -150,16 +150,14 @@ impl Maker<'_> {
             let kind = kinds[self.rng.random_range(0..kinds.len())];
             // PostgreSQL has FULL JOIN over equalities alone.
             let is_full = kind == "FULL JOIN";
+            let is_small = [&text, &other].iter().all(|input| !input.contains(['(', 'J']));
             match self.join_condition(&scope, &other_scope, is_full) {
                 Some(on) => text = format!("{text} {kind} {other} ON {on}"),
-                None => text = format!("{text} CROSS JOIN {other}"),
+                None if is_small => text = format!("{text} CROSS JOIN {other}"),
+                // Products of products are too many rows.
+                None => continue,
             }
             scope.columns.extend(other_scope.columns);
-        }
-        if self.rng.random_bool(0.08) {
-            let (call, made) = self.rows_of_call(&scope);
-            text = format!("{text} CROSS JOIN LATERAL {call}");
-            scope.columns.extend(made.columns);
         }
         (text, scope)
     }
