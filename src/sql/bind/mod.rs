@@ -46,7 +46,6 @@ mod reg;
 mod relation;
 mod resolve;
 mod scope;
-mod search_cycle;
 mod select;
 mod sequence;
 mod session_relation;

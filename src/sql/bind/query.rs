@@ -13,7 +13,7 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::mutual::{Mutual, mutual_tables};
 use crate::sql::bind::name;
 use crate::sql::bind::order;
-use crate::sql::bind::recursive::{Effect, check_clauses};
+use crate::sql::bind::recursive::Effect;
 use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
@@ -264,10 +264,7 @@ impl Binder<'_, '_> {
         let cte_name = name::ident(&cte.alias.name);
         let (plan, mut columns) = match recursive {
             true => self.recursive_table(cte, &cte_name)?,
-            false => {
-                check_clauses(cte, "WITH query is not recursive")?;
-                self.subquery(&cte.query)?
-            }
+            false => self.subquery(&cte.query)?,
         };
         self.name_columns(cte, &mut columns)?;
         let cte = Cte { id: Some(self.fresh_let()), columns, used: false, stage: Stage::Whole };

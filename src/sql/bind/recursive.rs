@@ -28,7 +28,6 @@ use crate::sql::bind::order;
 use crate::sql::bind::query::{Cte, OutputColumn, Query, Stage};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::setop::common;
-use crate::sql::parse::search;
 
 /// PostgreSQL's function of `int8 + int8`.
 const INT8_PLUS: u32 = 463;
@@ -128,11 +127,9 @@ impl Binder<'_, '_> {
         let ast::SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
             &*query.body
         else {
-            check_clauses(cte, "WITH query is not recursive")?;
             return self.at_stage(cte_name, Stage::NoUnion, None, vec![], |b| b.subquery(query));
         };
         if query.with.is_some() {
-            check_clauses(cte, "WITH query is not recursive")?;
             return self.at_stage(cte_name, Stage::NoUnion, None, vec![], |b| b.subquery(query));
         }
         let every = *set_quantifier == SetQuantifier::All;
@@ -143,12 +140,6 @@ impl Binder<'_, '_> {
             column.literal = None;
         }
         self.name_columns(cte, &mut columns)?;
-        if let Some(clauses) = &cte.from {
-            let clauses = search::marked(&clauses.value)?;
-            let names: Vec<String> = columns.into_iter().map(|column| column.name).collect();
-            let made = self.with_search_and_cycle(cte, &names, &clauses)?;
-            return self.deeper(|binder| binder.recursive_table(&made, cte_name));
-        }
         let id = self.fresh_let();
         let around = std::mem::take(&mut self.recursion);
         let named = columns.clone();
@@ -337,16 +328,5 @@ fn refuse_clauses(query: &ast::Query) -> Result<()> {
             SqlState::FEATURE_NOT_SUPPORTED,
             format!("{clause} in a recursive query is not implemented"),
         )),
-    }
-}
-
-/// Refuses SEARCH and CYCLE where there is nothing to follow.
-pub fn check_clauses(cte: &ast::Cte, message: &str) -> Result<()> {
-    match &cte.from {
-        None => Ok(()),
-        Some(clauses) => {
-            search::marked(&clauses.value)?;
-            Err(Error::new(SqlState::SYNTAX_ERROR, message))
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! Clauses that `sqlparser` does not know, spelled so that it does.
 //!
 //! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
-//! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s, `BETWEEN SYMMETRIC` [`between`]'s, and SEARCH and
-//! CYCLE are [`search`]'s; the star of `(r).*` becomes a field that no other is called, and
-//! `VARIADIC` before an argument its name.
+//! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s and `BETWEEN SYMMETRIC` [`between`]'s; the star of
+//! `(r).*` becomes a field that no other is called, and `VARIADIC` before an argument its name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +12,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use crate::error::Result;
 use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{asof, between, mutual, search};
+use crate::sql::parse::{asof, between, mutual};
 
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
@@ -68,11 +67,6 @@ pub fn rewrite<'t>(
         } else if mutual::is_mutual(tokens, at) {
             let mut written = vec![];
             let length = mutual::rewrite(source, &tokens[at..], &mut written)?;
-            edits.insert(at, written);
-            edits.gone.extend(at..at + length);
-        } else if search::begins(tokens, at) && !edits.gone.contains(&at) {
-            let mut written = vec![];
-            let length = search::rewrite(source, &tokens[at..], &mut written)?;
             edits.insert(at, written);
             edits.gone.extend(at..at + length);
         } else if at > 0 && is_rows_from(tokens, at) {
