@@ -64,25 +64,37 @@ impl Binder<'_, '_> {
         if is_sequence_function(&name) {
             return self.sequence_call(&name, &args.exprs, position, cx).map(Bound::from);
         }
+        self.plain_call(function, (qualified, &name), &args, cx)
+    }
+
+    /// A call that is no aggregate's and no window's, by its name and whether that has a schema.
+    fn plain_call(
+        &mut self,
+        function: &ast::Function,
+        (qualified, name): (bool, &str),
+        args: &Arguments<'_>,
+        cx: &mut ExprContext<'_>,
+    ) -> Result<Bound> {
+        let position = self.position(function.name.span());
         let in_from = cx.clause == Clause::FromCall;
         if in_from {
             cx.clause = Clause::From;
         }
         let before = cx.sets();
         let bound = args.exprs.iter().map(|arg| self.expr(arg, cx)).collect::<Result<Vec<_>>>()?;
-        refuse_untyped(&name, &bound).map_err(|e| e.at(position))?;
-        let bound = arranged(&name, bound, &args, self).map_err(|e| e.at(position))?;
+        refuse_untyped(name, &bound).map_err(|e| e.at(position))?;
+        let bound = arranged(name, bound, args, self).map_err(|e| e.at(position))?;
         if args.variadic {
-            let call = self.spread_function(&name, bound, position)?;
-            return self.refuse_volatile(&call, &name).map(|()| call.into());
+            let call = self.spread_function(name, bound, position)?;
+            return self.refuse_volatile(&call, name).map(|()| call.into());
         }
-        if !qualified && let Some(special) = self.special_call(&name, &bound, position)? {
+        if !qualified && let Some(special) = self.special_call(name, &bound, position)? {
             if name == "coalesce" {
                 self.refuse_sets_since(before, "COALESCE", cx).map_err(|e| e.at(position))?;
             }
             return Ok(special.into());
         }
-        if let Some(answer) = self.session_function(&name, &bound, position)? {
+        if let Some(answer) = self.session_function(name, &bound, position)? {
             self.refuse_maintained(
                 &format!("session function {name}"),
                 "Write the value itself, or use the function in the query that reads the view.",
@@ -90,14 +102,14 @@ impl Binder<'_, '_> {
             .map_err(|e| e.at(position))?;
             return Ok(answer);
         }
-        self.refuse_labels(&name).map_err(|e| e.at(position))?;
-        refuse_missing(qualified, &name).map_err(|e| e.at(position))?;
-        let call = self.function(&name, bound, position)?;
+        self.refuse_labels(name).map_err(|e| e.at(position))?;
+        refuse_missing(qualified, name).map_err(|e| e.at(position))?;
+        let call = self.function(name, bound, position)?;
         let call = self.inlined_call(call, function).map_err(|e| e.at(position))?;
         if matches!(&call.expr, Expr::Call { func, .. } if func.set.is_some()) && !in_from {
-            return self.set_call(&call, &name, position, cx).map(Bound::from);
+            return self.set_call(&call, name, position, cx).map(Bound::from);
         }
-        self.refuse_volatile(&call, &name).map_err(|e| e.at(position))?;
+        self.refuse_volatile(&call, name).map_err(|e| e.at(position))?;
         Ok(call.into())
     }
 

@@ -2,9 +2,9 @@
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
 //! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`, `types`) for what is
-//! Weir's own or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`, `grouping` and
-//! their like have spelled what it lacks within a query. `position` maps places in the token
-//! stream to the characters of the string.
+//! Weir's own or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`,
+//! `grouping` and their like have spelled what it lacks within a query. `position` maps places in
+//! the token stream to the characters of the string.
 
 mod analyze;
 pub(in crate::sql) mod asof;
