@@ -33,6 +33,8 @@ mod metamorphic;
 mod planning;
 #[path = "oracle/query.rs"]
 mod query;
+#[path = "oracle/ranges.rs"]
+mod ranges;
 #[path = "oracle/recursion.rs"]
 mod recursion;
 #[path = "oracle/rewrites.rs"]

@@ -8,6 +8,7 @@
 pub mod collect;
 pub mod exact;
 pub mod fold;
+pub mod ranges;
 pub mod statistics;
 pub mod sums;
 
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expr::aggregate::sums::Kind;
 use crate::expr::scalar::Expr;
-use crate::repr::{ColumnType, ScalarType};
+use crate::repr::{ColumnType, RangeKind, ScalarType};
 
 /// An aggregate over the rows of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,6 +85,10 @@ pub enum AggFunc {
     StringAgg(ScalarType),
     /// An array of all arguments; of arrays, which have one shape, one with a dimension more.
     ArrayAgg(ScalarType),
+    /// The multirange of all that is in any range or multirange.
+    RangeAgg(RangeKind),
+    /// What all ranges, or multiranges, have.
+    RangeIntersectAgg(ScalarType),
     /// A jsonb array of all arguments.
     JsonbAgg,
     /// A json array of all arguments.
@@ -247,6 +252,8 @@ impl AggFunc {
             AggFunc::Paired(paired) => paired.name(),
             AggFunc::StringAgg(_) => "string_agg",
             AggFunc::ArrayAgg(_) => "array_agg",
+            AggFunc::RangeAgg(_) => "range_agg",
+            AggFunc::RangeIntersectAgg(_) => "range_intersect_agg",
             AggFunc::JsonAgg => "json_agg",
             AggFunc::JsonObjectAgg => "json_object_agg",
             AggFunc::JsonbAgg => "jsonb_agg",
@@ -286,7 +293,9 @@ impl AggFunc {
             | AggFunc::Mode(t)
             | AggFunc::PercentileDisc(t)
             | AggFunc::PercentileCont(t)
+            | AggFunc::RangeIntersectAgg(t)
             | AggFunc::Only(t) => ColumnType::nullable(t),
+            AggFunc::RangeAgg(kind) => ColumnType::nullable(Multirange(kind)),
             AggFunc::ArrayAgg(t) | AggFunc::PercentilesDisc(t) | AggFunc::PercentilesCont(t) => {
                 ColumnType::nullable(t.array().unwrap_or(t))
             }
@@ -322,6 +331,8 @@ impl AggFunc {
             AggFunc::Paired(_) => Method::Sum(Kind::Pairs),
             AggFunc::StringAgg(_)
             | AggFunc::ArrayAgg(_)
+            | AggFunc::RangeAgg(_)
+            | AggFunc::RangeIntersectAgg(_)
             | AggFunc::JsonbAgg
             | AggFunc::JsonbObjectAgg
             | AggFunc::JsonAgg

@@ -6,7 +6,8 @@ use crate::expr::cast::Cast;
 use crate::expr::func::{Eval, Func};
 use crate::expr::functions::registry::polymorphic;
 use crate::expr::functions::{
-    array_comparison, boolean, comparison, enums, operator_of, operators, records,
+    array_comparison, boolean, comparison, enums, multiranges, operator_of, operators, ranges,
+    records,
 };
 use crate::expr::scalar::Expr;
 use crate::repr::{ArrayRef, Datum, ScalarType};
@@ -90,6 +91,14 @@ impl Expr {
             };
             let func = Func(polymorphic(equality)?.instance(element));
             return Some(Expr::call(func, vec![a, b]));
+        }
+        if let ScalarType::Range(kind) = ty {
+            let element = kind.subtype().as_element()?;
+            return Some(Expr::call(Func(ranges::equality().instance(element)), vec![a, b]));
+        }
+        if let ScalarType::Multirange(kind) = ty {
+            let element = kind.subtype().as_element()?;
+            return Some(Expr::call(Func(multiranges::equality().instance(element)), vec![a, b]));
         }
         let mut of_type = operators().filter(|o| o.left == Some(ty) && o.right == ty);
         let func = Func::by_oid(of_type.find(|o| o.symbol == "=")?.func)?;

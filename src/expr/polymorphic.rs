@@ -1,9 +1,9 @@
-//! Polymorphic functions: those of arrays of any type.
+//! Polymorphic functions: those of arrays and of ranges of any type.
 //!
 //! A [`PolyDef`] is declared over [`Slot`]s, some of which stand for one element type, or for
-//! arrays of it, that a call decides. Once it is decided there is an *instance*: an ordinary
-//! [`FuncDef`] with those types, made once and kept, whose oid is the declaration's with the
-//! element type in higher bits. So nothing behind resolution knows of polymorphism, and an
+//! arrays or ranges of it, that a call decides. Once it is decided there is an *instance*: an
+//! ordinary [`FuncDef`] with those types, made once and kept, whose oid is the declaration's with
+//! the element type in higher bits. So nothing behind resolution knows of polymorphism, and an
 //! instance travels by its oid as every function does.
 //!
 //! Instances for types that users create, and the functions of one type of records, have an oid
@@ -43,6 +43,10 @@ pub enum Slot {
     AnyArray,
     /// `anynonarray`.
     AnyNonArray,
+    /// `anyrange`: the range of the element type.
+    AnyRange,
+    /// `anymultirange`.
+    AnyMultirange,
     /// `anycompatible`.
     AnyCompatible,
     /// `anycompatiblearray`.
@@ -54,13 +58,25 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// The type, once the element type is decided.
-    pub fn with(self, element: Element) -> ScalarType {
-        match self {
+    /// The type, once the element type is decided; none where that has no ranges.
+    pub fn with(self, element: Element) -> Option<ScalarType> {
+        Some(match self {
             Slot::Is(ty) => ty,
             Slot::AnyElement | Slot::AnyNonArray | Slot::AnyCompatible => element.scalar(),
             Slot::AnyEnum | Slot::AnyRecord => element.scalar(),
             Slot::AnyArray | Slot::AnyCompatibleArray => ScalarType::Array(element),
+            Slot::AnyRange => ScalarType::Range(element.scalar().range_kind()?),
+            Slot::AnyMultirange => ScalarType::Multirange(element.scalar().range_kind()?),
+        })
+    }
+
+    /// What the elements or bounds are of an argument that stands for it; none where it cannot.
+    pub fn part_of(self, arg: ScalarType) -> Option<ScalarType> {
+        match self {
+            Slot::AnyArray | Slot::AnyCompatibleArray => arg.element(),
+            Slot::AnyRange => arg.range_subtype(),
+            Slot::AnyMultirange => arg.multirange_subtype(),
+            _ => Some(arg),
         }
     }
 
@@ -71,6 +87,11 @@ impl Slot {
             Slot::AnyRecord => matches!(ty, ScalarType::Record(_)),
             _ => true,
         }
+    }
+
+    /// Whether it stands for a range or a multirange.
+    pub fn is_range(self) -> bool {
+        matches!(self, Slot::AnyRange | Slot::AnyMultirange)
     }
 
     /// Whether a call decides the type.
@@ -179,26 +200,27 @@ impl PolyDef {
         PolyDef { variadic: Some(slot), ..self }
     }
 
-    /// The function for one element type.
+    /// The function for one element type, which has ranges if the function is about them.
     pub fn instance(&self, element: Element) -> &'static FuncDef {
         let oid = match element.is_built_in() {
             true => self.oid | (element.index() as u32 + 1) << ELEMENT_SHIFT,
             false => made_oid(Made::Instance(self.oid, element)),
         };
-        by_oid(oid).expect("every polymorphic function has an instance of every element type")
+        by_oid(oid).expect("a polymorphic function has an instance of all that it is about")
     }
 
-    fn make(&self, oid: u32, element: Element) -> FuncDef {
-        let column = SetColumn { name: None, ty: self.ret.with(element), nullable: self.nullable };
+    fn make(&self, oid: u32, element: Element) -> Option<FuncDef> {
+        let ret = self.ret.with(element)?;
+        let column = SetColumn { name: None, ty: ret, nullable: self.nullable };
         let set = self.set.map(|open| SetDef { columns: vec![column].leak(), open });
-        let args: Vec<_> = self.args.iter().map(|slot| slot.with(element)).collect();
-        FuncDef {
+        let args: Option<Vec<_>> = self.args.iter().map(|slot| slot.with(element)).collect();
+        Some(FuncDef {
             oid,
             name: self.name,
-            args: args.leak(),
-            variadic: self.variadic.map(|slot| slot.with(element)),
+            args: args?.leak(),
+            variadic: self.variadic.and_then(|slot| slot.with(element)),
             any: false,
-            ret: self.ret.with(element),
+            ret,
             strict: self.strict,
             nullable: self.nullable,
             fallible: self.fallible,
@@ -206,7 +228,7 @@ impl PolyDef {
             eval: Eval::Element(self.eval, element),
             set,
             sql: None,
-        }
+        })
     }
 }
 
@@ -324,7 +346,7 @@ fn make(oid: u32) -> Option<FuncDef> {
     }
     if oid & MADE != 0 {
         return Some(match made(oid)? {
-            Made::Instance(def, element) => registry::polymorphic(def)?.make(oid, element),
+            Made::Instance(def, element) => registry::polymorphic(def)?.make(oid, element)?,
             Made::Record(function) => function.make(oid),
             Made::Spread(func, element) => {
                 return spread::make(oid, registry::by_oid(func)?, element);
@@ -337,7 +359,7 @@ fn make(oid: u32) -> Option<FuncDef> {
         return None;
     }
     let def = registry::polymorphic(oid & !ELEMENT_MASK)?;
-    Some(def.make(oid, Element::at(place)))
+    def.make(oid, Element::at(place))
 }
 
 fn make_quantified(oid: u32, op: &'static FuncDef, every: bool) -> Option<FuncDef> {

@@ -10,6 +10,7 @@ use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
+use crate::repr::range::{self, Range};
 use crate::repr::record::{self, RecordRef};
 use crate::repr::text::{checked_text, first_char, fit_bpchar, fit_name, fit_varchar};
 use crate::repr::{ArrayRef, Datum, Interval, ScalarType, enums};
@@ -92,6 +93,10 @@ pub fn parse_binary<'a>(
         ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_binary(ty, bytes)?),
         ScalarType::Macaddr => Datum::Macaddr(fixed(bytes)?),
         ScalarType::JsonPath => Datum::JsonPath(jsonpath(bytes, arena)?),
+        ScalarType::Range(kind) => range::parse_range_binary(kind, bytes, arena)?.datum_in(arena),
+        ScalarType::Multirange(kind) => {
+            range::parse_multirange_binary(kind, bytes, arena)?.datum_in(arena)
+        }
         ScalarType::Array(element) => array::parse_binary(element, typmod, bytes, arena)?,
         ScalarType::Enum(of) => enums::parse_label(of, utf8(bytes)?, arena)?,
         ScalarType::Record(of) => record::parse_binary(of, bytes, arena)?,
@@ -136,6 +141,8 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Bits(v) => bits::format_binary(v, out),
         Datum::Inet(v) => network::format_binary(&v, ty, out),
         Datum::Macaddr(v) => out.extend_from_slice(&v),
+        Datum::Range(kind, v) => range::format_range_binary(&Range::read(kind, v), out),
+        Datum::Multirange(kind, v) => range::format_multirange_binary(kind, v, out),
         Datum::Array(element, v) => array::format_binary(&ArrayRef::new(element, v), out),
         Datum::Enum(of, v) => out.extend_from_slice(enums::label(of, v).as_bytes()),
         Datum::Record(of, v) => record::format_binary(&RecordRef::new(of, v), out),

@@ -7,6 +7,7 @@ use crate::repr::bits::BitsRef;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
+use crate::repr::range::{Range, RangeKind, compare_multiranges};
 use crate::repr::record::{RecordRef, RecordType};
 use crate::repr::scalar::{Element, ScalarType};
 use crate::repr::user_type::UserType;
@@ -55,6 +56,10 @@ pub enum Datum<'a> {
     Record(RecordType, &'a [u8]),
     /// Nanoseconds from 1970-01-01 in UTC.
     TimestampNs(i64),
+    /// What it is of, and the bytes that [`Range`] reads.
+    Range(RangeKind, &'a [u8]),
+    /// What it is of, and the bytes that [`ranges_of`](crate::repr::range::ranges_of) reads.
+    Multirange(RangeKind, &'a [u8]),
 }
 
 /// PostgreSQL's interval: three parts that do not carry into each other.
@@ -123,6 +128,10 @@ impl Datum<'_> {
             (Datum::Record(t, a), Datum::Record(u, b)) => {
                 RecordRef::new(*t, a).compare(&RecordRef::new(*u, b))
             }
+            (Datum::Range(k, a), Datum::Range(_, b)) => {
+                Range::read(*k, a).compare(&Range::read(*k, b))
+            }
+            (Datum::Multirange(k, a), Datum::Multirange(_, b)) => compare_multiranges(*k, a, b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -168,6 +177,8 @@ impl Datum<'_> {
             Datum::Enum(..) => 23,
             Datum::Record(..) => 24,
             Datum::TimestampNs(_) => 25,
+            Datum::Range(..) => 26,
+            Datum::Multirange(..) => 27,
         }
     }
 }

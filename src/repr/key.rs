@@ -18,12 +18,15 @@
 //! - inet and cidr: the number of bits, the network, its bits, the address.
 //! - Enums: the key of the label, as text.
 //! - Records: the fields' keys, each behind a byte that says whether it is NULL.
+//! - ranges: whether there is something in it, then both edges: a byte that says whether there is
+//!   a value, its key, and on which side of it the edge is. Multiranges: as arrays of them.
 //!
 //! Keys whose types are all of fixed width are of fixed width in [`KeyMode::Strict`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::repr::numeric::key_length;
+use crate::repr::range::{Range, RangeKind, ranges_of};
 use crate::repr::record::{RecordRef, RecordType};
 use crate::repr::value::{put_length, take_length};
 use crate::repr::{ArrayRef, Datum, Inet, Interval, ScalarType};
@@ -50,6 +53,14 @@ const ITEM_PRESENT: u8 = 1;
 /// What stands for one that is NULL, which is last.
 const ITEM_NULL: u8 = 2;
 
+/// What stands before the edges of a range, and in their place where it is empty.
+const RANGE_PRESENT: u8 = 1;
+const RANGE_EMPTY: u8 = 0;
+/// What stands before the value of an edge, or for an edge beyond all values.
+const EDGE_BELOW: u8 = 0;
+const EDGE_AT: u8 = 1;
+const EDGE_ABOVE: u8 = 2;
+
 impl ScalarType {
     /// Whether a datum can be read back from its key as it was.
     pub const fn key_is_identity(self) -> bool {
@@ -72,6 +83,7 @@ impl ScalarType {
             ScalarType::Bpchar | ScalarType::Bytea | ScalarType::Interval => false,
             ScalarType::Jsonb | ScalarType::Json | ScalarType::JsonPath => false,
             ScalarType::Array(_) | ScalarType::Bit | ScalarType::Varbit => false,
+            ScalarType::Range(_) | ScalarType::Multirange(_) => false,
             ScalarType::Inet | ScalarType::Cidr | ScalarType::Macaddr => true,
             ScalarType::Enum(_) => true,
             ScalarType::Record(_) => false,
@@ -201,6 +213,13 @@ fn skip(ty: ScalarType, at: &mut &[u8]) {
         ScalarType::Inet | ScalarType::Cidr => 2 + 2 * usize::from(at[0] / 8),
         ScalarType::Array(element) => return skip_array(element.scalar(), at),
         ScalarType::Record(ty) => return skip_record(ty, at),
+        ScalarType::Range(kind) => return skip_range(kind, at),
+        ScalarType::Multirange(kind) => {
+            while take(at) != [ITEMS_END] {
+                skip_range(kind, at);
+            }
+            return;
+        }
         other => other.key_width().expect("all other types are of fixed width"),
     };
     *at = &at[width..];
@@ -256,6 +275,14 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(v.bytes());
         }
         Datum::Macaddr(v) => out.extend_from_slice(&v),
+        Datum::Range(kind, v) => put_range(&Range::read(kind, v), out),
+        Datum::Multirange(kind, v) => {
+            for range in ranges_of(kind, v) {
+                out.push(ITEM_PRESENT);
+                put_range(&range, out);
+            }
+            out.push(ITEMS_END);
+        }
         Datum::Array(element, v) => put_array(&ArrayRef::new(element, v), out),
         Datum::Record(ty, v) => {
             let values = RecordRef::new(ty, v).values();
@@ -281,6 +308,34 @@ fn put_array(array: &ArrayRef<'_>, out: &mut Vec<u8>) {
     }
     for lower in array.dims.lowers() {
         out.extend_from_slice(&(*lower as u32 ^ (1 << 31)).to_be_bytes());
+    }
+}
+
+fn put_range(range: &Range<'_>, out: &mut Vec<u8>) {
+    let Some((lower, upper)) = &range.edges else { return out.push(RANGE_EMPTY) };
+    out.push(RANGE_PRESENT);
+    for edge in [lower, upper] {
+        match &edge.value {
+            None if edge.step < 0 => out.push(EDGE_BELOW),
+            None => out.push(EDGE_ABOVE),
+            Some(value) => {
+                out.push(EDGE_AT);
+                put(range.kind.subtype(), value, out);
+                out.push((edge.step + 1) as u8);
+            }
+        }
+    }
+}
+
+fn skip_range(kind: RangeKind, at: &mut &[u8]) {
+    if take(at) == [RANGE_EMPTY] {
+        return;
+    }
+    for _ in 0..2 {
+        if take(at) == [EDGE_AT] {
+            skip(kind.subtype(), at);
+            let [_step] = take(at);
+        }
     }
 }
 
@@ -404,6 +459,7 @@ mod tests {
     use crate::repr::array::{ArrayBuilder, Dims};
     use crate::repr::jsonb::JsonbBuilder;
     use crate::repr::numeric::Numeric;
+    use crate::repr::range::{Edge, Multirange};
     use crate::repr::scalar::Element;
     use crate::repr::value::{decode_column, decode_values, decode_wanted, encode_values, pack};
 
@@ -477,6 +533,27 @@ mod tests {
             }
             ScalarType::Macaddr => Datum::Macaddr([rng.random_range(0..3); 6]),
             ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),
+            ScalarType::Range(kind) => random_range(kind, rng, arena).datum_in(arena),
+            ScalarType::Multirange(kind) => {
+                let ranges = (0..rng.random_range(0..4)).map(|_| random_range(kind, rng, arena));
+                Multirange::of(kind, ranges).datum_in(arena)
+            }
+        }
+    }
+
+    fn random_range<'a>(kind: RangeKind, rng: &mut StdRng, arena: &'a Bump) -> Range<'a> {
+        loop {
+            let mut value = || match random(kind.subtype(), rng, arena) {
+                // The text forms have no other dates.
+                Datum::Date(v) => Datum::Date(v.clamp(-300, 300)),
+                other => other,
+            };
+            let (lower, upper) = (value(), value());
+            let lower = Edge::lower(lower, rng.random());
+            let upper = Edge::upper(upper, rng.random());
+            if let Ok(range) = Range::make(kind, lower, upper) {
+                return range;
+            }
         }
     }
 

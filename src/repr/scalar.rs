@@ -6,6 +6,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::repr::RangeKind;
 use crate::repr::record::RecordType;
 use crate::repr::user_type::{UserFacts, UserType};
 
@@ -61,6 +62,8 @@ pub enum ScalarType {
     RegType,
     RegRole,
     RegNamespace,
+    Range(RangeKind),
+    Multirange(RangeKind),
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -194,7 +197,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 38;
+    pub const ELEMENT_COUNT: usize = 50;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -236,6 +239,18 @@ impl ScalarType {
         ScalarType::RegType,
         ScalarType::RegRole,
         ScalarType::RegNamespace,
+        ScalarType::Range(RangeKind::Int4),
+        ScalarType::Range(RangeKind::Int8),
+        ScalarType::Range(RangeKind::Num),
+        ScalarType::Range(RangeKind::Ts),
+        ScalarType::Range(RangeKind::Tstz),
+        ScalarType::Range(RangeKind::Date),
+        ScalarType::Multirange(RangeKind::Int4),
+        ScalarType::Multirange(RangeKind::Int8),
+        ScalarType::Multirange(RangeKind::Num),
+        ScalarType::Multirange(RangeKind::Ts),
+        ScalarType::Multirange(RangeKind::Tstz),
+        ScalarType::Multirange(RangeKind::Date),
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -333,6 +348,8 @@ impl ScalarType {
             Macaddr => 25,
             JsonPath => 26,
             TimestampNs => 27,
+            Range(kind) => 38 + kind as u32,
+            Multirange(kind) => 44 + kind as u32,
             Enum(ty) => ENUMS + ty.place(),
             Record(ty) => RECORDS + ty.place(),
             Char => 28,
@@ -404,6 +421,22 @@ impl ScalarType {
             ScalarType::Inet => facts!(869, "inet", "inet", -1, 1041),
             ScalarType::Cidr => facts!(650, "cidr", "cidr", -1, 651),
             ScalarType::Macaddr => facts!(829, "macaddr", "macaddr", 6, 1040),
+            ScalarType::Range(kind) => match kind {
+                RangeKind::Int4 => facts!(3904, "int4range", "int4range", -1, 3905),
+                RangeKind::Int8 => facts!(3926, "int8range", "int8range", -1, 3927),
+                RangeKind::Num => facts!(3906, "numrange", "numrange", -1, 3907),
+                RangeKind::Ts => facts!(3908, "tsrange", "tsrange", -1, 3909),
+                RangeKind::Tstz => facts!(3910, "tstzrange", "tstzrange", -1, 3911),
+                RangeKind::Date => facts!(3912, "daterange", "daterange", -1, 3913),
+            },
+            ScalarType::Multirange(kind) => match kind {
+                RangeKind::Int4 => facts!(4451, "int4multirange", "int4multirange", -1, 6150),
+                RangeKind::Int8 => facts!(4536, "int8multirange", "int8multirange", -1, 6157),
+                RangeKind::Num => facts!(4532, "nummultirange", "nummultirange", -1, 6151),
+                RangeKind::Ts => facts!(4533, "tsmultirange", "tsmultirange", -1, 6152),
+                RangeKind::Tstz => facts!(4534, "tstzmultirange", "tstzmultirange", -1, 6153),
+                RangeKind::Date => facts!(4535, "datemultirange", "datemultirange", -1, 6155),
+            },
             ScalarType::JsonPath => facts!(4072, "jsonpath", "jsonpath", -1, 4073),
             // PostgreSQL leaves the oids from 8000 to 9999 to others.
             ScalarType::TimestampNs => facts!(9101, "timestamp_ns", "timestamp_ns", 8, 9102),

@@ -14,6 +14,7 @@ use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::jsonpath;
 use crate::repr::network;
 use crate::repr::numeric::Numeric;
+use crate::repr::range::{self, Range};
 use crate::repr::record::{self, RecordRef};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{ArrayRef, Datum, ScalarType, enums};
@@ -102,6 +103,13 @@ pub fn parse_text<'a>(
             let path = jsonpath::parsed(checked_text(text)?)?;
             Datum::JsonPath(arena.alloc_str(&path.faithful()))
         }
+        ScalarType::Range(kind) => {
+            range::parse_range_text(kind, checked_text(text)?, settings, arena)?.datum_in(arena)
+        }
+        ScalarType::Multirange(kind) => {
+            let text = checked_text(text)?;
+            range::parse_multirange_text(kind, text, settings, arena)?.datum_in(arena)
+        }
         ScalarType::Array(element) => {
             array::parse_text(element, typmod, checked_text(text)?, settings, arena)?
         }
@@ -138,6 +146,10 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Bits(v) => bits::format_text(v, out),
         Datum::Inet(v) => network::push_network(&v, ty == ScalarType::Cidr, out),
         Datum::Macaddr(v) => network::format_mac(v, out),
+        Datum::Range(kind, v) => {
+            range::format_range_text(&Range::read(kind, v), settings, out);
+        }
+        Datum::Multirange(kind, v) => range::format_multirange_text(kind, v, settings, out),
         Datum::Array(element, v) => {
             array::format_text(&ArrayRef::new(element, v), settings, out);
         }
@@ -183,6 +195,8 @@ impl ScalarType {
             Datum::Inet(_) => matches!(self, ScalarType::Inet | ScalarType::Cidr),
             Datum::Macaddr(_) => self == ScalarType::Macaddr,
             Datum::JsonPath(_) => self == ScalarType::JsonPath,
+            Datum::Range(kind, _) => self == ScalarType::Range(*kind),
+            Datum::Multirange(kind, _) => self == ScalarType::Multirange(*kind),
             Datum::Array(element, _) => self == ScalarType::Array(*element),
             Datum::Enum(of, _) => self == ScalarType::Enum(*of),
             Datum::Record(of, _) => self == ScalarType::Record(*of),
@@ -389,7 +403,11 @@ mod tests {
     use crate::repr::binary::{format_binary, parse_binary};
 
     /// What PostgreSQL 15 answered, line by line: type, modifier, text and answer as JSON.
-    const ANSWERS: [&str; 2] = [include_str!("text.tsv"), include_str!("text_addresses.tsv")];
+    const ANSWERS: [&str; 3] = [
+        include_str!("text.tsv"),
+        include_str!("text_addresses.tsv"),
+        include_str!("text_ranges.tsv"),
+    ];
 
     fn answer(ty: ScalarType, typmod: i32, text: &str) -> String {
         let arena = Bump::new();

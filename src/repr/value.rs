@@ -5,8 +5,9 @@
 //! a NULL takes no more room. Fixed-width types follow as little-endian bytes; the others as a
 //! length (seven bits a byte, lowest first, high bit set on all but the last) and that many bytes:
 //! UTF-8, raw bytes, the bits of the network and the bytes of an address, or the encodings of
-//! [`crate::repr::numeric`], [`crate::repr::jsonb`], [`crate::repr::array`] and
-//! [`crate::repr::bits`].
+//! [`crate::repr::numeric`], [`crate::repr::jsonb`], [`crate::repr::array`],
+//! [`crate::repr::bits`] and
+//! [`crate::repr::range`].
 //!
 //! The bytes of the first columns do not depend on how many columns follow, so that decoding a
 //! prefix of a row's types is decoding a prefix of its columns.
@@ -162,6 +163,7 @@ impl ScalarType {
             ScalarType::Bit | ScalarType::Varbit | ScalarType::Inet | ScalarType::Cidr => None,
             ScalarType::Macaddr => Some(6),
             ScalarType::Enum(_) | ScalarType::Record(_) => None,
+            ScalarType::Range(_) | ScalarType::Multirange(_) => None,
         }
     }
 }
@@ -186,7 +188,8 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Numeric(NumericRef(v)) | Datum::Bytea(v) | Datum::Jsonb(JsonbRef(v)) => {
             put_bytes(v, out);
         }
-        Datum::Array(_, v) | Datum::Record(_, v) => put_bytes(v, out),
+        Datum::Array(_, v) | Datum::Range(_, v) | Datum::Multirange(_, v) => put_bytes(v, out),
+        Datum::Record(_, v) => put_bytes(v, out),
         Datum::Text(v) | Datum::Json(v) | Datum::JsonPath(v) | Datum::Enum(_, v) => {
             put_bytes(v.as_bytes(), out);
         }
@@ -258,6 +261,8 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
         ScalarType::Macaddr => Datum::Macaddr(take(at)),
         ScalarType::Enum(of) => Datum::Enum(of, take_str(at)),
         ScalarType::Record(of) => Datum::Record(of, take_bytes(at)),
+        ScalarType::Range(kind) => Datum::Range(kind, take_bytes(at)),
+        ScalarType::Multirange(kind) => Datum::Multirange(kind, take_bytes(at)),
     }
 }
 

@@ -29,6 +29,8 @@ impl Maker<'_> {
             0 => (format!("{spread}({distinct}{exact})"), Type::Numeric),
             1 => (format!("{spread}({distinct}{y})"), Type::Float),
             2 if any == Type::Bits => (format!("{bits}({distinct}{value})::varbit"), any),
+            2 if any == Type::Range => (format!("range_agg({distinct}{value})"), Type::Multi),
+            2 if any == Type::Multi => (format!("range_intersect_agg({distinct}{value})"), any),
             2 => (format!("{bits}({distinct}{int})"), Type::Int),
             3 if pair == "regr_count" => (format!("{pair}({distinct}{y}, {x})"), Type::Big),
             3 => (format!("{pair}({distinct}{y}, {x})"), Type::Float),

@@ -35,6 +35,8 @@ impl Scope {
             Type::Span => self.span(rng, depth - 1),
             Type::Moment => self.moment(rng, depth - 1),
             Type::Doc => self.document(rng, depth - 1),
+            Type::Range => self.range(rng, depth - 1),
+            Type::Multi => self.multirange(rng, depth - 1),
         }
     }
 
@@ -70,6 +72,9 @@ impl Scope {
         }
         if ty == Type::Int && rng.random_bool(0.1) {
             return self.of_times(rng, depth);
+        }
+        if ty == Type::Int && rng.random_bool(0.1) {
+            return self.of_range(rng, depth);
         }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, text) = (next(ty), next(ty), next(Type::Text));
@@ -147,6 +152,9 @@ impl Scope {
         }
         if rng.random_bool(0.08) {
             return self.about_values(rng, depth);
+        }
+        if rng.random_bool(0.1) {
+            return self.about_range(rng, depth);
         }
         let ty = Type::ALL[rng.random_range(0..Type::ALL.len())];
         let comparison = ["=", "<>", "<", "<=", ">", ">="][rng.random_range(0..6)];

@@ -30,10 +30,14 @@ pub enum Type {
     Moment,
     /// A jsonb.
     Doc,
+    /// An int4range.
+    Range,
+    /// An int4multirange.
+    Multi,
 }
 
 impl Type {
-    pub const ALL: [Type; 14] = [
+    pub const ALL: [Type; 16] = [
         Type::Int,
         Type::Big,
         Type::Numeric,
@@ -48,6 +52,8 @@ impl Type {
         Type::Span,
         Type::Moment,
         Type::Doc,
+        Type::Range,
+        Type::Multi,
     ];
 
     /// As SQL spells it.
@@ -67,12 +73,14 @@ impl Type {
             Type::Span => "interval",
             Type::Moment => "timestamptz",
             Type::Doc => "jsonb",
+            Type::Range => "int4range",
+            Type::Multi => "int4multirange",
         }
     }
 
     /// Whether there are `min` and `max` of it.
     pub fn has_extremes(self) -> bool {
-        !matches!(self, Type::Bool | Type::Bits | Type::Doc)
+        !matches!(self, Type::Bool | Type::Bits | Type::Doc | Type::Range | Type::Multi)
     }
 }
 

@@ -6,6 +6,7 @@ use rand::rngs::StdRng;
 use crate::array;
 use crate::documents;
 use crate::query::Type;
+use crate::ranges;
 use crate::times;
 use crate::values;
 
@@ -44,6 +45,8 @@ pub const TABLES: &[Table] = &[
             ("h", "timestamp", Type::Stamp),
             ("i", "int4[]", Type::Ints),
             ("b", "varbit", Type::Bits),
+            ("r", "int4range", Type::Range),
+            ("m", "int4multirange", Type::Multi),
             ("n", "inet", Type::Net),
             ("s", "interval", Type::Span),
         ],
@@ -60,6 +63,7 @@ pub const TABLES: &[Table] = &[
             ("s", "interval", Type::Span),
             ("m", "timestamptz", Type::Moment),
             ("j", "jsonb", Type::Doc),
+            ("r", "int4range", Type::Range),
         ],
         rows: 15,
     },
@@ -99,6 +103,8 @@ pub fn literal(rng: &mut StdRng, ty: Type) -> String {
         Type::Span => times::span(rng),
         Type::Moment => times::moment(rng),
         Type::Doc => documents::document(rng),
+        Type::Range => ranges::range(rng),
+        Type::Multi => ranges::multirange(rng),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::fold::{Taken, compare_order};
+use super::ranges;
 use super::{AggFunc, Aggregate, Hypothetical};
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
@@ -38,6 +39,8 @@ impl<'a> Rows<'_, 'a> {
             AggFunc::StringAgg(_) => Ok(self.joined_text(cx)),
             AggFunc::ArrayAgg(ScalarType::Array(element)) => self.array_of_arrays(element, cx),
             AggFunc::ArrayAgg(ty) => Ok(self.array(ty, cx)),
+            AggFunc::RangeAgg(kind) => Ok(ranges::united(kind, self.each(), cx)),
+            AggFunc::RangeIntersectAgg(_) => Ok(ranges::intersected(self.each(), cx)),
             AggFunc::JsonAgg => Ok(self.json_array_text(cx)),
             AggFunc::JsonObjectAgg => self.json_object_text(cx),
             AggFunc::JsonbAgg => self.json_array(cx),

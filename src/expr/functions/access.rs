@@ -4,6 +4,7 @@
 //! invariant; NULL is one too, where a function is strict.
 
 use crate::repr::numeric::NumericRef;
+use crate::repr::range::{Multirange, Range};
 use crate::repr::{ArrayRef, BitsRef, Datum, Inet, Interval, RecordRef};
 
 macro_rules! accessors {
@@ -85,6 +86,25 @@ pub fn array(datum: Datum<'_>) -> ArrayRef<'_> {
 pub fn record(datum: Datum<'_>) -> RecordRef<'_> {
     match datum {
         Datum::Record(ty, bytes) => RecordRef::new(ty, bytes),
+        other => unexpected(other),
+    }
+}
+
+/// The value of a range.
+#[inline]
+#[track_caller]
+pub fn range(datum: Datum<'_>) -> Range<'_> {
+    match datum {
+        Datum::Range(kind, bytes) => Range::read(kind, bytes),
+        other => unexpected(other),
+    }
+}
+
+/// The value of a multirange.
+#[track_caller]
+pub fn multirange(datum: Datum<'_>) -> Multirange<'_> {
+    match datum {
+        Datum::Multirange(kind, bytes) => Multirange::read(kind, bytes),
         other => unexpected(other),
     }
 }

@@ -189,7 +189,10 @@ pub static AGGREGATES: &[AggregateDef] = &{
 };
 
 /// PostgreSQL's other aggregates.
-const ABSENT: &[&str] = &["any_value", "range_agg", "range_intersect_agg", "xmlagg"];
+const ABSENT: &[&str] = &["any_value", "xmlagg"];
+
+/// Those of ranges and multiranges.
+const OF_RANGES: &[&str] = &["range_agg", "range_intersect_agg"];
 
 /// What needs WITHIN GROUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +239,7 @@ pub fn ordered_set(name: &str) -> Option<OrderedSet> {
 pub fn is_aggregate(name: &str) -> bool {
     ABSENT.contains(&name)
         || name == "array_agg"
+        || OF_RANGES.contains(&name)
         || AGGREGATES.iter().any(|a| a.name == name)
         || ordered_set(name).is_some_and(|set| !matches!(set, OrderedSet::Hypothetical(_)))
 }
@@ -247,6 +251,21 @@ fn extreme_array(name: &str, ty: ScalarType) -> Result<ResolvedAggregate, Resolv
     }
     let func = if name == "min" { AggFunc::Min(ty) } else { AggFunc::Max(ty) };
     Ok(ResolvedAggregate { func, types: vec![Some(ty)], casts: vec![None] })
+}
+
+/// `range_agg` and `range_intersect_agg`, of ranges and of multiranges.
+fn of_ranges(name: &str, ty: Option<ScalarType>) -> Result<ResolvedAggregate, ResolveError> {
+    let func = match (name, ty) {
+        (_, None) => return Err(ResolveError::Ambiguous),
+        ("range_agg", Some(ScalarType::Range(kind) | ScalarType::Multirange(kind))) => {
+            AggFunc::RangeAgg(kind)
+        }
+        (_, Some(ty @ (ScalarType::Range(_) | ScalarType::Multirange(_)))) => {
+            AggFunc::RangeIntersectAgg(ty)
+        }
+        _ => return Err(ResolveError::NotFound),
+    };
+    Ok(ResolvedAggregate { func, types: vec![ty], casts: vec![None] })
 }
 
 /// Finds the aggregate of a name that fits its arguments best; none is `count(*)`.
@@ -265,6 +284,7 @@ pub fn resolve_aggregate(
         ("min" | "max", [Some(ty @ (ScalarType::Array(_) | ScalarType::Enum(_)))]) => {
             return extreme_array(name, *ty);
         }
+        (name, [ty]) if OF_RANGES.contains(&name) => return of_ranges(name, *ty),
         ("array_agg", [None]) => return Err(ResolveError::Ambiguous),
         ("array_agg", [Some(ty)]) => {
             let func = AggFunc::ArrayAgg(*ty);

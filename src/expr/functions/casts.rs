@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::expr::cast::CastDef;
 use crate::expr::functions::{
     array_casts, bits_casts, datetime_casts, inet_casts, jsonb_casts, modifier_casts, number_casts,
-    numeric_casts, reg_casts, string_casts, text_casts, timestamp_ns, user_casts,
+    numeric_casts, range_casts, reg_casts, string_casts, text_casts, timestamp_ns, user_casts,
 };
 use crate::repr::ScalarType;
 
@@ -37,6 +37,10 @@ fn index() -> &'static Index {
         let mut index = Box::new([[None; TYPES]; TYPES]);
         for cast in TABLES.iter().copied().flatten() {
             index[cast.from.index()][cast.to.index()].get_or_insert(cast);
+        }
+        for cast in range_casts::casts() {
+            let cast = &*Box::leak(Box::new(cast));
+            index[cast.from.index()][cast.to.index()] = Some(cast);
         }
         let find = |from: ScalarType, to: ScalarType| index[from.index()][to.index()];
         for cast in array_casts::casts(find) {

@@ -227,6 +227,8 @@ pub fn slot_oid(slot: Slot) -> u32 {
         Slot::AnyArray => 2277,
         Slot::AnyNonArray => 2776,
         Slot::AnyEnum => 3500,
+        Slot::AnyRange => 3831,
+        Slot::AnyMultirange => 4537,
         Slot::AnyRecord => 2249,
         Slot::AnyCompatible => 5077,
         Slot::AnyCompatibleArray => 5078,

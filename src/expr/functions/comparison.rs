@@ -13,6 +13,7 @@ use crate::expr::functions::{array_comparison, enums};
 use crate::repr::Datum;
 use crate::repr::ScalarType::{self, *};
 use crate::repr::datum::compare_floats;
+use crate::repr::range::names::*;
 
 /// The comparison operators and their functions.
 pub static FAMILY: Family = Family { functions: FUNCTIONS, operators: OPERATORS };
@@ -229,6 +230,8 @@ of_every_type! {
     Bit Varbit Inet Cidr Macaddr JsonPath TimestampNs
     Char Xid RegProc RegProcedure RegOper RegOperator
     RegClass RegType RegRole RegNamespace
+    INT4RANGE INT8RANGE NUMRANGE TSRANGE TSTZRANGE DATERANGE
+    INT4MULTIRANGE INT8MULTIRANGE NUMMULTIRANGE TSMULTIRANGE TSTZMULTIRANGE DATEMULTIRANGE
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.

@@ -1,7 +1,8 @@
 //! What the polymorphic types of one signature stand for in a call: PostgreSQL's
 //! `check_generic_type_consistency` and `enforce_generic_type_consistency`.
 //!
-//! `anyelement`, `anyarray` and `anynonarray` stand for exactly one element type. The
+//! `anyelement`, `anyarray` and `anynonarray` stand for exactly one element type, `anyrange` and
+//! `anymultirange` for the ranges of it. The
 //! `anycompatible` types stand for the common type of what is given for them. An argument without a
 //! type follows.
 
@@ -30,10 +31,7 @@ pub(super) fn element(slots: &[Slot], args: &[Option<ScalarType>]) -> Result<Ele
         if !slot.admits(arg) {
             return Err(Unresolved::Inconsistent);
         }
-        known.push(match slot.is_array() {
-            true => arg.element().ok_or(Unresolved::Inconsistent)?,
-            false => arg,
-        });
+        known.push(slot.part_of(arg).ok_or(Unresolved::Inconsistent)?);
     }
     let scalar = match known.as_slice() {
         // Untyped arguments together are text for the one family, and nothing for the other.
@@ -48,6 +46,9 @@ pub(super) fn element(slots: &[Slot], args: &[Option<ScalarType>]) -> Result<Ele
         [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
         _ => return Err(Unresolved::Inconsistent),
     };
+    if slots.iter().any(|slot| slot.is_range()) && scalar.range_kind().is_none() {
+        return Err(Unresolved::Inconsistent);
+    }
     match scalar.as_element() {
         Some(element) => Ok(element),
         None if slots.contains(&Slot::AnyNonArray) || slots.iter().any(|slot| slot.is_array()) => {

@@ -156,7 +156,8 @@ const FUNCTIONS: &[FuncDef] = &[
         moved(inet(args[1]), int8(args[0]).into())
     }),
     FuncDef::new(2632, "inetmi_int8", &[Inet, Int8], Inet, |args, _| {
-        moved(inet(args[0]), -i128::from(int8(args[1])))
+        // The least number has no opposite, and PostgreSQL takes it for its own.
+        moved(inet(args[0]), int8(args[1]).wrapping_neg().into())
     }),
     FuncDef::new(2633, "inetmi", &[Inet, Inet], Int8, |args, _| {
         difference(inet(args[0]), inet(args[1]))

@@ -52,6 +52,7 @@ pub mod jsonpath;
 pub mod like;
 pub mod math;
 pub mod modifier_casts;
+pub mod multiranges;
 pub mod named;
 pub mod number_casts;
 pub mod numeric;
@@ -59,6 +60,9 @@ pub mod numeric_casts;
 #[cfg(test)]
 mod oracle;
 pub mod quoting;
+pub mod range_casts;
+pub mod range_constructors;
+pub mod ranges;
 pub mod records;
 pub mod reg_casts;
 pub mod regexp;

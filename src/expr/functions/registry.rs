@@ -9,8 +9,9 @@ use crate::expr::functions::{
     catalog_names, comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
     datetime_comparison, datetime_overlaps, degrees, encoding, enums, escapes, float, formatting,
     hashes, inet, integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths,
-    jsonb_sets, jsonpath, like, math, numeric, quoting, records, regexp, regexp_arrays, sends,
-    sequence, series, slices, text, text_sets, timestamp_ns, uuid,
+    jsonb_sets, jsonpath, like, math, multiranges, numeric, quoting, range_constructors, ranges,
+    records, regexp, regexp_arrays, sends, sequence, series, slices, text, text_sets, timestamp_ns,
+    uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -52,6 +53,7 @@ static FAMILIES: &[&Family] = &[
     &jsonb_build::FAMILY,
     &jsonb_paths::FAMILY,
     &uuid::FAMILY,
+    &range_constructors::FAMILY,
     &sequence::FAMILY,
     &bytea::FAMILY,
     &encoding::FAMILY,
@@ -70,7 +72,7 @@ static FAMILIES: &[&Family] = &[
     &text_sets::FAMILY,
 ];
 
-/// The functions over arrays of any type.
+/// The functions over arrays and ranges of any type.
 static POLYMORPHIC: &[&[PolyDef]] = &[
     arrays::FUNCTIONS,
     array_comparison::FUNCTIONS,
@@ -81,9 +83,12 @@ static POLYMORPHIC: &[&[PolyDef]] = &[
     json_build::POLYMORPHIC,
     enums::FUNCTIONS,
     records::FUNCTIONS,
+    ranges::FUNCTIONS,
+    multiranges::FUNCTIONS,
+    multiranges::TESTS,
 ];
 
-/// The operators over arrays of any type.
+/// The operators over arrays and ranges of any type.
 static POLYMORPHIC_OPERATORS: &[&[PolyOperator]] = &[
     arrays::OPERATORS,
     array_comparison::OPERATORS,
@@ -91,6 +96,8 @@ static POLYMORPHIC_OPERATORS: &[&[PolyOperator]] = &[
     concatenation::OPERATORS,
     enums::OPERATORS,
     records::OPERATORS,
+    ranges::OPERATORS,
+    multiranges::OPERATORS,
 ];
 
 struct Index {
@@ -131,28 +138,28 @@ pub fn operators() -> impl Iterator<Item = &'static OperatorDef> {
     FAMILIES.iter().flat_map(|f| f.operators)
 }
 
-/// Every function over arrays of any type.
+/// Every function over arrays and ranges of any type.
 pub fn polymorphic_functions() -> impl Iterator<Item = &'static PolyDef> {
     POLYMORPHIC.iter().copied().flatten()
 }
 
-/// Every operator over arrays of any type: its spelling and its function.
+/// Every operator over arrays and ranges of any type: its spelling and its function.
 pub fn polymorphic_operators() -> impl Iterator<Item = (&'static str, &'static PolyDef)> {
     let operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
     operators.filter_map(|o| polymorphic(o.func).map(|def| (o.symbol, def)))
 }
 
-/// The function over arrays of any type that has an oid.
+/// The function over arrays and ranges of any type that has an oid.
 pub fn polymorphic(oid: u32) -> Option<&'static PolyDef> {
     polymorphic_functions().find(|def| def.oid == oid)
 }
 
-/// The functions over arrays of any type that have a name.
+/// The functions over arrays and ranges of any type that have a name.
 pub(super) fn polymorphic_named(name: &str) -> impl Iterator<Item = &'static PolyDef> {
     polymorphic_functions().filter(move |def| def.name == name)
 }
 
-/// The functions of the operators over arrays of any type that have a spelling.
+/// The functions of the operators over arrays and ranges of any type that have a spelling.
 pub(super) fn polymorphic_spelled(symbol: &str) -> impl Iterator<Item = &'static PolyDef> {
     let operators = POLYMORPHIC_OPERATORS.iter().copied().flatten();
     operators.filter(move |o| o.symbol == symbol).filter_map(|o| polymorphic(o.func))

@@ -15,7 +15,7 @@ use crate::expr::scalar::Expr;
 use crate::repr::ScalarType;
 
 /// PostgreSQL's operators between types that Weir has one of at most.
-const UNSUPPORTED_OPERATORS: [&str; 5] = ["@@", "<->", "&<", "&>", "-|-"];
+const UNSUPPORTED_OPERATORS: [&str; 2] = ["@@", "<->"];
 
 /// The type of an argument, where it has one yet.
 type Untyped = Option<ScalarType>;
@@ -202,7 +202,9 @@ impl Candidate {
                 {
                     return Err(ResolveError::NotComparable(needed, element.scalar()));
                 }
-                let types: Vec<_> = self.slots.iter().map(|slot| slot.with(element)).collect();
+                let types: Option<Vec<_>> =
+                    self.slots.iter().map(|slot| slot.with(element)).collect();
+                let types = types.ok_or(ResolveError::NotFound)?;
                 (def.instance(element), types)
             }
         };

@@ -31,8 +31,8 @@ pub(in crate::repr) fn parse_mac(text: &str) -> Result<[u8; 6]> {
 }
 
 /// Six numbers with that between them, as C's `sscanf` reads them: white space may stand before
-/// each, and behind the last.
-fn scan(text: &str, between: &[&str; 5], is_short: bool) -> Option<[u32; 6]> {
+/// each, and behind the last, and a number may have a sign.
+fn scan(text: &str, between: &[&str; 5], is_short: bool) -> Option<[i64; 6]> {
     let mut octets = [0; 6];
     let mut rest = text;
     for (at, octet) in octets.iter_mut().enumerate() {
@@ -40,13 +40,15 @@ fn scan(text: &str, between: &[&str; 5], is_short: bool) -> Option<[u32; 6]> {
             rest = rest.strip_prefix(between[at - 1])?;
         }
         rest = rest.trim_start_matches(is_space);
-        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
-        let digits = if is_short { digits.min(2) } else { digits };
-        let (number, behind) = rest.split_at(digits);
-        *octet = number
+        let sign = usize::from(rest.starts_with(['-', '+']));
+        let digits = rest[sign..].bytes().take_while(u8::is_ascii_hexdigit).count();
+        let digits = if is_short { digits.min(2 - sign) } else { digits };
+        let (number, behind) = rest.split_at(sign + digits);
+        let magnitude = number[sign..]
             .chars()
-            .try_fold(0u32, |value, c| Some(value.saturating_mul(16) | c.to_digit(16)?))
+            .try_fold(0i64, |value, c| Some((16 * value + i64::from(c.to_digit(16)?)).min(1 << 40)))
             .filter(|_| digits > 0)?;
+        *octet = if number.starts_with('-') { -magnitude } else { magnitude };
         rest = behind;
     }
     rest.trim_start_matches(is_space).is_empty().then_some(octets)

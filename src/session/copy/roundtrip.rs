@@ -9,7 +9,7 @@ use crate::plan::statement::{CopyFormat, CopyHeader, CopyOptions};
 use crate::repr::settings::FormatSettings;
 use crate::repr::text::parse_text;
 use crate::repr::value::pack;
-use crate::repr::{ColumnType, Datum, Row, ScalarType};
+use crate::repr::{ColumnType, Datum, RangeKind, Row, ScalarType};
 use crate::session::copy::reader::tests::options;
 use crate::session::copy::{CopyReader, CopyWriter};
 
@@ -95,6 +95,12 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Bit | ScalarType::Varbit => &["", "1", "10110011101"],
         ScalarType::Inet => &["10.1.2.3", "10.1.2.3/8", "::ffff:1.2.3.4/120"],
         ScalarType::Cidr => &["10.0.0.0/8", "2001:db8::/32"],
+        ScalarType::Range(RangeKind::Int4 | RangeKind::Int8) => &["empty", "[1,5)", "(,)"],
+        ScalarType::Range(RangeKind::Num) => &["(1.50,2]", "[NaN,]", "empty"],
+        ScalarType::Range(_) => &["(,2000-01-01)", "[2000-01-01,2001-01-01)"],
+        ScalarType::Multirange(RangeKind::Int4 | RangeKind::Int8) => &["{}", "{[1,2),[4,)}"],
+        ScalarType::Multirange(RangeKind::Num) => &["{(1.5,2.0],(2.0,3]}", "{}"],
+        ScalarType::Multirange(_) => &["{[2000-01-01,2001-01-01),[2002-01-01,)}"],
         ScalarType::Macaddr => &["08:00:2b:01:02:03"],
         ScalarType::Array(element) => return array_of(element.scalar(), random),
         ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),

@@ -78,8 +78,7 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
         None => match name {
             "decimal" => ScalarType::Numeric,
             "timetz" | "money" | "macaddr8" | "xml" | "cid" | "tid" | "point" | "line" | "box"
-            | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "int4range"
-            | "int8range" | "numrange" | "tsrange" | "tstzrange" | "daterange" | "oidvector"
+            | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "oidvector"
             | "int2vector" | "pg_lsn" | "record" | "void" => {
                 return Err(unsupported(ty));
             }
@@ -128,7 +127,7 @@ fn unsupported(ty: &DataType) -> Error {
         format!("type {}", ty.to_string().to_ascii_lowercase()),
         "Use one of bool, int2, int4, int8, float4, float8, numeric, text, varchar, char, bytea, \
          date, time, timestamp, timestamptz, timestamp_ns, interval, uuid, json, jsonb, jsonpath, \
-         bit, varbit, inet, cidr, macaddr, and arrays of these.",
+         bit, varbit, inet, cidr, macaddr, ranges, multiranges, and arrays of these.",
     )
 }
 
