@@ -46,6 +46,7 @@ mod reg;
 mod relation;
 mod resolve;
 mod scope;
+mod search_cycle;
 mod select;
 mod sequence;
 mod session_relation;

@@ -13,10 +13,11 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::mutual::{Mutual, mutual_tables};
 use crate::sql::bind::name;
 use crate::sql::bind::order;
-use crate::sql::bind::recursive::Effect;
+use crate::sql::bind::recursive::{Effect, not_recursive};
 use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
+use crate::sql::parse::search;
 
 /// PostgreSQL's functions of these operators between bigints.
 const INT8_LT: u32 = 469;
@@ -264,6 +265,7 @@ impl Binder<'_, '_> {
         let cte_name = name::ident(&cte.alias.name);
         let (plan, mut columns) = match recursive {
             true => self.recursive_table(cte, &cte_name)?,
+            false if search::marked(cte).is_some() => return Err(not_recursive()),
             false => self.subquery(&cte.query)?,
         };
         self.name_columns(cte, &mut columns)?;

@@ -28,6 +28,7 @@ use crate::sql::bind::order;
 use crate::sql::bind::query::{Cte, OutputColumn, Query, Stage};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::setop::common;
+use crate::sql::parse::search;
 
 /// PostgreSQL's function of `int8 + int8`.
 const INT8_PLUS: u32 = 463;
@@ -123,7 +124,15 @@ impl Binder<'_, '_> {
         cte: &ast::Cte,
         cte_name: &str,
     ) -> Result<(Plan, Vec<OutputColumn>)> {
+        let marked = search::marked(cte);
+        let (clauses, cte) = match &marked {
+            Some((clauses, bare)) => (Some(clauses), bare),
+            None => (None, cte),
+        };
         let query = &*cte.query;
+        if clauses.is_some() && !matches!(*query.body, ast::SetExpr::SetOperation { .. }) {
+            return Err(not_recursive());
+        }
         let ast::SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
             &*query.body
         else {
@@ -140,6 +149,11 @@ impl Binder<'_, '_> {
             column.literal = None;
         }
         self.name_columns(cte, &mut columns)?;
+        if let Some(clauses) = clauses {
+            let names: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+            let made = self.with_search_and_cycle(cte, &names, clauses)?;
+            return self.deeper(|binder| binder.recursive_table(&made, cte_name));
+        }
         let id = self.fresh_let();
         let around = std::mem::take(&mut self.recursion);
         let named = columns.clone();
@@ -329,4 +343,9 @@ fn refuse_clauses(query: &ast::Query) -> Result<()> {
             format!("{clause} in a recursive query is not implemented"),
         )),
     }
+}
+
+/// The error of SEARCH or CYCLE where there is nothing to follow.
+pub fn not_recursive() -> Error {
+    Error::new(SqlState::SYNTAX_ERROR, "WITH query is not recursive")
 }

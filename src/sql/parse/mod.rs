@@ -21,6 +21,7 @@ pub(in crate::sql) mod mutual;
 pub(in crate::sql) mod position;
 mod retain;
 pub(in crate::sql) mod rewrite;
+pub(in crate::sql) mod search;
 mod session;
 mod statements;
 mod subscribe;

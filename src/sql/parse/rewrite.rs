@@ -1,8 +1,9 @@
 //! Clauses that `sqlparser` does not know, spelled so that it does.
 //!
 //! `ROWS FROM (` becomes the call of a function whose name no other has; `WITH MUTUALLY RECURSIVE`
-//! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s and `BETWEEN SYMMETRIC` [`between`]'s; the star of
-//! `(r).*` becomes a field that no other is called, and `VARIADIC` before an argument its name.
+//! is [`mutual`]'s, `ASOF LEFT JOIN` [`asof`]'s, `BETWEEN SYMMETRIC` [`between`]'s, and SEARCH and
+//! CYCLE are [`search`]'s; the star of `(r).*` becomes a field that no other is called, and
+//! `VARIADIC` before an argument its name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use crate::error::Result;
 use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{asof, between, mutual};
+use crate::sql::parse::{asof, between, mutual, search};
 
 /// The name under which `ROWS FROM (…)` is called.
 const ROWS_FROM: &str = "rows from";
@@ -68,6 +69,11 @@ pub fn rewrite<'t>(
             let mut written = vec![];
             let length = mutual::rewrite(source, &tokens[at..], &mut written)?;
             edits.insert(at, written);
+            edits.gone.extend(at..at + length);
+        } else if search::begins(tokens, at) {
+            let mut written = vec![];
+            let length = search::rewrite(source, &tokens[at..], &mut written)?;
+            edits.insert(at - 1, written);
             edits.gone.extend(at..at + length);
         } else if at > 0 && is_rows_from(tokens, at) {
             edits.insert(at, [put(named(ROWS_FROM))]);
