@@ -12,7 +12,7 @@ use crate::repr::network;
 use crate::repr::numeric::Numeric;
 use crate::repr::range::{self, Range};
 use crate::repr::record::{self, RecordRef};
-use crate::repr::text::{checked_text, first_char, fit_bpchar, fit_name, fit_varchar};
+use crate::repr::text::{char_byte, char_of, checked_text, fit_bpchar, fit_name, fit_varchar};
 use crate::repr::{ArrayRef, Datum, Interval, ScalarType, enums};
 
 /// The only version of jsonb's binary form: this byte, then its text.
@@ -81,7 +81,7 @@ pub fn parse_binary<'a>(
         | ScalarType::RegType
         | ScalarType::RegRole
         | ScalarType::RegNamespace => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
-        ScalarType::Char => Datum::Text(first_char(utf8(bytes)?)),
+        ScalarType::Char => Datum::Text(char_of(fixed::<1>(bytes)?[0], arena)),
         ScalarType::Json => {
             let text = utf8(bytes)?;
             check_json(text, false)?;
@@ -121,6 +121,7 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Numeric(v) => v.to_owned().write_binary(out),
+        Datum::Text(v) if ty == ScalarType::Char => out.push(char_byte(v)),
         Datum::Text(v) | Datum::Json(v) => out.extend_from_slice(v.as_bytes()),
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Interval(v) => {

@@ -80,7 +80,7 @@ pub fn parse_text<'a>(
         ScalarType::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(ty, text))?),
         ScalarType::Jsonb => Datum::Jsonb(JsonbRef::parse(text, arena)?),
         ScalarType::Oid => Datum::Oid(parse_oid(text)?),
-        ScalarType::Char => Datum::Text(first_char(checked_text(text)?)),
+        ScalarType::Char => Datum::Text(parse_char(checked_text(text)?, arena)),
         ScalarType::Xid => Datum::Oid(text.trim().parse().unwrap_or(0)),
         ScalarType::RegProc
         | ScalarType::RegProcedure
@@ -130,6 +130,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Float4(v) => format_f32(v, settings.extra_float_digits, out),
         Datum::Float8(v) => format_f64(v, settings.extra_float_digits, out),
         Datum::Numeric(v) => push_display(v, out),
+        Datum::Text(v) if ty == ScalarType::Char => format_char(v, out),
         Datum::Text(v) | Datum::Json(v) => out.push_str(v),
         Datum::JsonPath(v) => out.push_str(&jsonpath::shown(v)),
         Datum::Bytea(v) => format_bytea(v, settings.bytea_output, out),
@@ -219,10 +220,44 @@ pub(super) fn checked_text(text: &str) -> Result<&str> {
     Ok(text)
 }
 
-/// The first character, which is all that a `"char"` has.
-pub(crate) fn first_char(text: &str) -> &str {
-    let end = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
-    &text[..end]
+/// A `"char"` from its text: a byte, as the character of that number, or none. `\\377` is read as
+/// the byte that it spells; of other texts the first byte counts.
+pub(crate) fn parse_char<'a>(text: &'a str, arena: &'a Bump) -> &'a str {
+    let octal = |c: &u8| (b'0'..=b'7').contains(c);
+    let byte = match text.as_bytes() {
+        [b'\\', a @ b'0'..=b'3', rest @ ..] if rest.len() == 2 && rest.iter().all(octal) => {
+            rest.iter().fold(a - b'0', |byte, digit| byte * 8 + (digit - b'0'))
+        }
+        [first, ..] => *first,
+        [] => 0,
+    };
+    char_of(byte, arena)
+}
+
+/// The `"char"` of a byte; that of 0 is empty.
+pub(crate) fn char_of(byte: u8, arena: &Bump) -> &str {
+    match byte {
+        0 => "",
+        byte => arena.alloc_str(char::from(byte).encode_utf8(&mut [0; 4])),
+    }
+}
+
+/// The byte of a `"char"`.
+pub(crate) fn char_byte(char: &str) -> u8 {
+    char.chars().next().map_or(0, |c| c as u32 as u8)
+}
+
+/// Appends the text of a `"char"`.
+pub(crate) fn format_char(char: &str, out: &mut String) {
+    match char_byte(char) {
+        0 => {}
+        byte if byte < 0x80 => out.push(byte.into()),
+        byte => {
+            let digits = [byte >> 6, byte >> 3 & 7, byte & 7].map(|d| char::from(b'0' + d));
+            out.push('\\');
+            out.extend(digits);
+        }
+    }
 }
 
 /// The number of what has a name. Names themselves are the catalog's to look up.
