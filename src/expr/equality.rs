@@ -67,7 +67,8 @@ impl Expr {
         }
     }
 
-    /// `a = b` of operands of that type; varchar has text's, cidr inet's. None where a type has no
+    /// `a = b` of operands of that type; varchar has text's, cidr inet's, what names
+    /// something in the catalog oid's. None where a type has no
     /// `=`.
     pub fn equal(ty: ScalarType, a: Expr, b: Expr) -> Option<Expr> {
         if ty == ScalarType::Varchar {
@@ -79,6 +80,11 @@ impl Expr {
             let cast = Cast::find(ScalarType::Cidr, ScalarType::Inet)?;
             let to_inet = |e: Expr| e.cast(cast, ScalarType::Inet, false);
             return Expr::equal(ScalarType::Inet, to_inet(a), to_inet(b));
+        }
+        if ty.is_reg() {
+            let cast = Cast::find(ty, ScalarType::Oid)?;
+            let to_oid = |e: Expr| e.cast(cast, ScalarType::Oid, false);
+            return Expr::equal(ScalarType::Oid, to_oid(a), to_oid(b));
         }
         if let ScalarType::Array(element) = ty {
             let func = Func(array_comparison::equality().instance(element));

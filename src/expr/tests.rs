@@ -191,8 +191,8 @@ fn resolution_fails_as_postgresqls() {
         "42883 function nothing(integer, unknown) does not exist"
     );
     assert_eq!(
-        function("pg_size_pretty", &[Some(Int8)]),
-        "0A000 function pg_size_pretty(bigint) is not supported"
+        function("pg_column_size", &[Some(Int8)]),
+        "0A000 function pg_column_size(bigint) is not supported"
     );
     assert_eq!(resolve_function("abs", &[None]).map(|r| r.types).ok(), Some(vec![Float8]));
 }
