@@ -311,6 +311,11 @@ impl ScalarType {
         )
     }
 
+    /// Whether values are oids that stand for operators.
+    pub const fn is_operator(self) -> bool {
+        matches!(self, ScalarType::RegOper | ScalarType::RegOperator)
+    }
+
     /// Whether values are oids, or numbers like them.
     pub const fn is_oid(self) -> bool {
         matches!(self, ScalarType::Oid | ScalarType::Xid) || self.is_reg()

@@ -152,6 +152,8 @@ pub fn privileges() -> impl Iterator<Item = &'static FuncDef> {
     PRIVILEGES.iter().copied().flatten()
 }
 
+const NEVER: &str = "CASE WHEN _1 IS NOT NULL THEN false END";
+const NOTHING: &str = "CASE WHEN _1 IS NOT NULL THEN 0::int8 END";
 const DATABASE: &str = "(SELECT true FROM pg_catalog.pg_database o WHERE o.datname = _1)";
 const NO_TEXT: &str = "NULL::text";
 /// A relation takes no room on disk of its own: tables live in memory, and share one log.
@@ -275,14 +277,14 @@ pub static FAMILY: Family = Family {
         FuncDef::in_sql(2997, "pg_table_size", &[RegClass], Int8, NO_BYTES),
         FuncDef::in_sql(2998, "pg_indexes_size", &[RegClass], Int8, NO_BYTES),
         FuncDef::in_sql(2286, "pg_total_relation_size", &[RegClass], Int8, NO_BYTES),
-        FuncDef::in_sql(2324, "pg_database_size", &[Oid], Int8, "0::int8"),
-        FuncDef::in_sql(2168, "pg_database_size", &[Name], Int8, "0::int8"),
-        FuncDef::in_sql(2322, "pg_tablespace_size", &[Oid], Int8, "0::int8"),
+        FuncDef::in_sql(2324, "pg_database_size", &[Oid], Int8, NOTHING),
+        FuncDef::in_sql(2168, "pg_database_size", &[Name], Int8, NOTHING),
+        FuncDef::in_sql(2322, "pg_tablespace_size", &[Oid], Int8, NOTHING),
         FuncDef::in_sql(3778, "pg_tablespace_location", &[Oid], Text, "''::text"),
         FuncDef::in_sql(3810, "pg_is_in_recovery", &[], Bool, "false"),
         FuncDef::in_sql(2854, "pg_my_temp_schema", &[], Oid, "0::oid"),
-        FuncDef::in_sql(2855, "pg_is_other_temp_schema", &[Oid], Bool, "false"),
-        FuncDef::in_sql(3298, "row_security_active", &[Oid], Bool, "false"),
+        FuncDef::in_sql(2855, "pg_is_other_temp_schema", &[Oid], Bool, NEVER),
+        FuncDef::in_sql(3298, "row_security_active", &[Oid], Bool, NEVER),
         FuncDef::in_sql(
             6121,
             "pg_relation_is_publishable",
@@ -373,7 +375,15 @@ pub fn cast_body(from: ScalarType, to: ScalarType) -> Option<&'static str> {
     }
     Some(match to {
         RegClass => {
-            concat!("COALESCE(", relation_named!(), ", \"NO RELATION\"(_1::text))::regclass")
+            concat!(
+                "COALESCE(",
+                relation_named!(),
+                ", CASE WHEN strpos(_1, '.') > 0 AND NOT EXISTS (SELECT 1 \
+                 FROM pg_catalog.pg_namespace n \
+                 WHERE quote_ident(n.nspname::text) = split_part(_1, '.', 1)) \
+                 THEN \"NO SCHEMA\"(split_part(_1, '.', 1)) \
+                 ELSE \"NO RELATION\"(_1::text) END)::regclass"
+            )
         }
         RegNamespace => "to_regnamespace(_1::text)",
         RegType => "to_regtype(_1::text)",

@@ -115,8 +115,15 @@ pub static FAMILY: Family = Family {
         .nullable()
         .total(),
         FuncDef::new(93_003, "NO RELATION", &[Text], Oid, |args, _| {
+            if text(args[0]).trim().is_empty() {
+                return Err(EvalError::new(SqlState::INVALID_NAME, "invalid name syntax"));
+            }
             let message = format!("relation \"{}\" does not exist", text(args[0]));
             Err(EvalError::new(SqlState::UNDEFINED_TABLE, message))
+        }),
+        FuncDef::new(93_005, "NO SCHEMA", &[Text], Oid, |args, _| {
+            let message = format!("schema \"{}\" does not exist", text(args[0]));
+            Err(EvalError::new(SqlState::INVALID_SCHEMA_NAME, message))
         }),
         FuncDef::new(93_004, "NO LAST VALUE", &[], Int8, |_, _| {
             let message = "the last value of a sequence in a query is not supported";
