@@ -115,7 +115,9 @@ pub static FAMILY: Family = Family {
         .nullable()
         .total(),
         FuncDef::new(93_003, "NO RELATION", &[Text], Oid, |args, _| {
-            if text(args[0]).trim().is_empty() {
+            let name = text(args[0]).trim();
+            let is_odd = !name.contains('"') && name.contains(char::is_whitespace);
+            if name.is_empty() || is_odd {
                 return Err(EvalError::new(SqlState::INVALID_NAME, "invalid name syntax"));
             }
             let message = format!("relation \"{}\" does not exist", text(args[0]));
