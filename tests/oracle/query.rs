@@ -167,6 +167,11 @@ impl Maker<'_> {
             }
             scope.columns.extend(other_scope.columns);
         }
+        if self.rng.random_bool(0.08) {
+            let (call, made) = self.rows_of_call(&scope);
+            text = format!("{text} CROSS JOIN LATERAL {call}");
+            scope.columns.extend(made.columns);
+        }
         (text, scope)
     }
 
