@@ -3,8 +3,8 @@
 //! `cargo bench --bench tpch [-- --scale 0.01 --refreshes 5]`, or `--smoke` for seconds. Each query
 //! is a view alone: how long until it is there, and how long from COMMIT of a refresh's transaction
 //! (a thousandth of the orders come, or go, with their lines) until the view was read as of then.
-//! PostgreSQL's time is that of the same query at the same moment, over the same socket. Then all 22
-//! stand together. Answers are compared.
+//! PostgreSQL's time is that of the same query at the same moment, over the same socket. Then all
+//! 22 stand together. Answers are compared.
 
 #![allow(clippy::unwrap_used)] // A bench fails by a panic.
 
