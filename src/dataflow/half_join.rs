@@ -368,7 +368,8 @@ mod tests {
     }
 
     fn check(workers: usize) {
-        let seen: Arc<Mutex<Vec<([u64; 3], Timestamp, Diff)>>> = Arc::default();
+        type Seen = Vec<([u64; 3], Timestamp, Diff)>;
+        let seen: Arc<Mutex<Seen>> = Arc::default();
         let expected: Arc<Mutex<Vec<Pairs>>> = Arc::default();
         let (seen_by, expected_by) = (seen.clone(), expected.clone());
         timely::execute(timely::Config::process(workers), move |worker| {

@@ -14,7 +14,7 @@ use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc, ScalarType};
 #[allow(missing_docs)] // The variants are the statements of that name.
 pub enum Statement {
     Select(Select),
-    Insert(Insert),
+    Insert(Box<Insert>),
     Update(Update),
     Delete(Delete),
     Truncate {

@@ -17,7 +17,7 @@ impl Session {
         match statement {
             Statement::Empty => Ok(Outcome::Empty),
             Statement::Select(select) => self.select(select).await,
-            Statement::Insert(insert) => self.insert(insert).await,
+            Statement::Insert(insert) => self.insert(*insert).await,
             Statement::Update(update) => self.update(update).await,
             Statement::Delete(delete) => self.delete(delete).await,
             Statement::Truncate { tables } => self.truncate(tables).await,

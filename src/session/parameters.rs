@@ -93,7 +93,8 @@ type Visit<'f> = &'f mut dyn FnMut(&mut Expr);
 fn each_expr(statement: &mut Statement, f: Visit<'_>) {
     match statement {
         Statement::Select(select) => in_select(select, f),
-        Statement::Insert(Insert { source, columns, returning, on_conflict, .. }) => {
+        Statement::Insert(insert) => {
+            let Insert { source, columns, returning, on_conflict, .. } = &mut **insert;
             in_select(source, f);
             if let OnConflict::Update { selection, .. } = on_conflict {
                 selection.visit_exprs_mut(f);

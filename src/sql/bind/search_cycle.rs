@@ -246,7 +246,7 @@ fn around(text: &str, term: ast::SetExpr) -> Result<ast::SetExpr> {
         && let Some(from) = select.from.first_mut()
         && let ast::TableFactor::Derived { subquery, .. } = &mut from.relation
     {
-        subquery.body = Box::new(term);
+        *subquery.body = term;
     }
     Ok(*query.body)
 }

@@ -377,7 +377,7 @@ fn column_of_query(query: &ast::Query, at: usize, width: usize) -> Result<ast::E
         && let Some(from) = select.from.first_mut()
         && let ast::TableFactor::Derived { subquery, .. } = &mut from.relation
     {
-        *subquery = Box::new(query.clone());
+        **subquery = query.clone();
     }
     Ok(ast::Expr::Subquery(Box::new(outer)))
 }

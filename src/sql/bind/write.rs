@@ -83,7 +83,8 @@ impl Binder<'_, '_> {
         let types = table.desc.types();
         let returning = self.returning(&scope, &types, insert.returning.as_deref())?;
         let table = item.id;
-        Ok(Statement::Insert(Insert { table, source, columns: sources, on_conflict, returning }))
+        let insert = Insert { table, source, columns: sources, on_conflict, returning };
+        Ok(Statement::Insert(Box::new(insert)))
     }
 
     /// The positions of the columns that are named, or of all. Errors: 42703, 42701.
