@@ -293,6 +293,18 @@ pub static FAMILY: Family = Family {
             "(SELECT c.relkind = 'r' AND c.oid >= 16384 FROM pg_catalog.pg_class c \
              WHERE c.oid = _1::oid)",
         ),
+        // Types that users create, and those of rows, have their names in the catalog alone.
+        FuncDef::in_sql(
+            1081,
+            "format_type",
+            &[Oid, Int4],
+            Text,
+            "CASE WHEN weir_type_name(_1, _2) <> '???' OR _1 IS NULL THEN weir_type_name(_1, _2) \
+             ELSE coalesce((SELECT CASE WHEN t.typelem <> 0::oid AND t.typname LIKE '\\_%' \
+             THEN quote_ident(e.typname::text) || '[]' ELSE quote_ident(t.typname::text) END \
+             FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem \
+             WHERE t.oid = _1), '???') END",
+        ),
         FuncDef::in_sql(
             3495,
             "to_regclass",

@@ -26,8 +26,12 @@ const PSEUDO_TYPES: &[(u32, &str)] = &[
     (2776, "anynonarray"),
     (3500, "anyenum"),
     (3831, "anyrange"),
+    (4537, "anymultirange"),
+    (4538, "anycompatiblemultirange"),
     (5077, "anycompatible"),
     (5078, "anycompatiblearray"),
+    (5079, "anycompatiblenonarray"),
+    (5080, "anycompatiblerange"),
 ];
 
 /// The functions that only OVER calls: oid, name, arguments, result.
@@ -61,7 +65,7 @@ const ENCODINGS: &[(i32, &str)] = &[(0, "SQL_ASCII"), (6, "UTF8"), (8, "LATIN1")
 /// The functions.
 pub static FAMILY: Family = Family {
     functions: &[
-        FuncDef::new(1081, "format_type", &[Oid, Int4], Text, |args, cx| {
+        FuncDef::new(90_990, "weir_type_name", &[Oid, Int4], Text, |args, cx| {
             if args[0].is_null() {
                 return Ok(Datum::Null);
             }
