@@ -172,6 +172,7 @@ impl Maker<'_> {
             text = format!("{text} CROSS JOIN LATERAL {call}");
             scope.columns.extend(made.columns);
         }
+        scope.inside = self.level > 1;
         (text, scope)
     }
 
@@ -203,11 +204,11 @@ impl Maker<'_> {
             let query = self.query(depth - 1);
             let columns = query.types.iter().enumerate();
             let columns = columns.map(|(n, ty)| (format!("{name}.c{n}"), *ty)).collect();
-            return (format!("({}) {name}", query.sql), Scope { columns });
+            return (format!("({}) {name}", query.sql), Scope { columns, ..Scope::default() });
         }
         let table = &TABLES[self.rng.random_range(0..TABLES.len())];
         let columns = table.columns.iter().map(|(c, _, kind)| (format!("{name}.{c}"), *kind));
-        (format!("{} {name}", table.name), Scope { columns: columns.collect() })
+        (format!("{} {name}", table.name), Scope { columns: columns.collect(), ..Scope::default() })
     }
 
     fn condition(&mut self, scope: &Scope) -> String {
@@ -265,7 +266,7 @@ impl Maker<'_> {
             let columns = inner.types.iter().enumerate();
             columns.map(|(n, ty)| (format!("{alias}.c{n}"), *ty)).collect::<Vec<_>>()
         };
-        let mut scope = Scope { columns: columns("x") };
+        let mut scope = Scope { columns: columns("x"), inside: self.level > 1 };
         let mut from = format!("{name} x");
         if self.rng.random_bool(0.4) {
             from = format!("{from} JOIN {name} y ON x.c0 = y.c0");

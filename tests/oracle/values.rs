@@ -40,7 +40,8 @@ impl Scope {
             7 => format!("greatest({a}, {b})"),
             8 => format!("overlay({a} placing {b} from 2)::varbit"),
             // Of different lengths now and then, which fails.
-            _ => format!("({a} # {b})::varbit"),
+            _ if !self.inside => format!("({a} # {b})::varbit"),
+            _ => format!("CASE WHEN length({a}) = length({b}) THEN ({a} | {b})::varbit END"),
         }
     }
 

@@ -385,7 +385,9 @@ impl Binder<'_, '_> {
             return self.belonging(array, domain).map(Bound::from);
         }
         let bound = self.expr(inner, cx)?;
-        let converted = self.convert(bound, ty, position)?;
+        let mut converted = self.convert(bound, ty, position)?;
+        // A conversion to a type without a modifier takes the value's own away.
+        converted.ty.typmod = ty.typmod;
         self.belonging(converted, domain).map(Bound::from)
     }
 
