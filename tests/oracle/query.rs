@@ -167,12 +167,12 @@ impl Maker<'_> {
             }
             scope.columns.extend(other_scope.columns);
         }
+        scope.inside = self.level > 1;
         if self.rng.random_bool(0.08) {
             let (call, made) = self.rows_of_call(&scope);
             text = format!("{text} CROSS JOIN LATERAL {call}");
             scope.columns.extend(made.columns);
         }
-        scope.inside = self.level > 1;
         (text, scope)
     }
 
