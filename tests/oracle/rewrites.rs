@@ -6,17 +6,14 @@
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use weir::optimizer::pipeline::{FINISH, SIMPLIFY};
-
 use crate::answer::{Answer, Verdict, compare};
 use crate::is_large;
+use crate::planning;
 use crate::query::Maker;
 use crate::support::weir::Weir;
 use crate::support::wire::Client;
 use crate::tables;
 
-/// How the other server plans joins.
-const STRATEGIES: [&str; 4] = ["auto", "linear", "delta", "wco"];
 /// Views that are compared at a time, and groups of changes.
 const VIEWS: usize = 6;
 const CHANGES: usize = 4;
@@ -94,12 +91,7 @@ impl Twins {
 
     /// Sets how the other server plans from now on.
     fn plan_otherwise(&mut self, rng: &mut StdRng) -> String {
-        let strategy = STRATEGIES[rng.random_range(0..STRATEGIES.len())];
-        let rules: Vec<&str> = SIMPLIFY.iter().chain(FINISH).map(|rule| rule.name).collect();
-        // Now and then all of them run.
-        let rule = rules.get(rng.random_range(0..rules.len() * 5 / 4)).unwrap_or(&"");
-        let settings =
-            format!("SET weir.join_strategy = '{strategy}'; SET weir.disabled_rules = '{rule}'");
+        let settings = planning::somehow(rng);
         self.other.run(&settings).rows(&settings);
         settings
     }
