@@ -5,13 +5,14 @@
 //! 2. Random views, maintained while tables change: after each change, what the view says, what an
 //!    index on it says, what a subscription folds up to, and what PostgreSQL computes afresh are
 //!    one and the same.
-//!
 //! 3. Every function, operator and cast of PostgreSQL's catalog that Weir has, one by one.
 //! 4. Weir beside itself: what must not matter, and what must add up.
 //!
 //! The seed is printed, and `ORACLE_SEED` sets it; `ORACLE_ROUNDS` multiplies the budget, and
 //! `ORACLE_MINUTES` replaces it. A query whose answer is empty or NULL everywhere shows nothing: it
-//! is drawn again, and counted. What the queries were made of is printed.
+//! is drawn again, and counted. What the queries were made of is printed. Where Weir computes what
+//! PostgreSQL spares, and fails in it, nothing that fails is drawn: in columns of derived tables,
+//! and without `ORACLE_MINUTES` beside subqueries and in them.
 
 #![allow(clippy::unwrap_used)] // A test fails by a panic.
 
