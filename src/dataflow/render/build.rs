@@ -16,8 +16,10 @@ use timely::worker::Worker;
 
 use super::constant::{constant_error, constant_rows};
 use super::flat_map::{Expansion, flat_map};
+use super::group::per_key;
 use super::iterate::{Input, Loop, iterate};
 use super::mfp::{join_logic, row_logic};
+use super::moving::Moving;
 use super::partition::Windowed;
 use super::reader::RowReader;
 use super::reduce::Reduction;
@@ -243,8 +245,14 @@ impl<'s, 'p> Walk<'s, 'p> {
         let (sink, fallible) = self.sink(id);
         let arranged = arrange_rows(rows, &format!("Arrange for Window {id}"));
         let fallible = fallible || windowed.is_fallible();
-        let logic = windowed.logic(sink, &self.plan.settings);
-        let (rows, errs) = window(arranged, &format!("Window {id}"), None, logic, fallible);
+        let (name, settings) = (format!("Window {id}"), &self.plan.settings);
+        let (rows, errs) = match Moving::of(&windowed, settings) {
+            Some(reach) => {
+                let logic = Moving::new(windowed, reach, sink, settings);
+                per_key(arranged, &name, logic, fallible)
+            }
+            None => window(arranged, &name, None, windowed.logic(sink, settings), fallible),
+        };
         self.note(errs, &mut errors);
         (Data::Rows(rows, self.shaped_for[id]), errors)
     }

@@ -59,6 +59,12 @@ pub struct Output {
 type Session<'a, D> = OutputBuilderSession<'a, Timestamp, CapacityContainerBuilder<Vec<D>>>;
 
 impl Output {
+    /// Takes what is in another.
+    pub fn append(&mut self, mut other: Output) {
+        self.oks.append(&mut other.oks);
+        self.errs.append(&mut other.errs);
+    }
+
     /// Sends what there is; errors only where they are asked for.
     fn send(
         &mut self,

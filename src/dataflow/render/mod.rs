@@ -10,6 +10,7 @@
 
 pub mod accum;
 pub mod accumulate;
+pub mod blocks;
 pub mod build;
 pub mod collate;
 pub mod collected;
@@ -20,6 +21,7 @@ pub mod group;
 pub mod iterate;
 pub mod lookup;
 pub mod mfp;
+pub mod moving;
 pub mod order;
 pub mod partition;
 pub mod reader;

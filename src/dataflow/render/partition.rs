@@ -1,11 +1,15 @@
 //! Window functions: the rows of each partition with what the calls answer.
 //!
 //! Rows are arranged by partition in their order, as for a top-k. A partition that changes is
-//! computed anew ([`crate::expr::window`]), and the rows that come out different go on. An error
-//! in a partition takes the place of its rows.
+//! computed anew ([`crate::expr::window`]), and the rows that come out different go on; of large
+//! ones only what a change reaches, where the calls allow that ([`super::moving`]). An error in a
+//! partition takes the place of its rows.
+
+use std::ops::Range;
 
 use bumpalo::Bump;
 
+use super::group::Answer;
 use super::order::{compare_rows, is_sortable};
 use super::rows::{RowSink, Shaper};
 use super::topk::{TopK, order_and_row};
@@ -16,7 +20,7 @@ use crate::expr::window::call::WindowCall;
 use crate::expr::window::partition::{OrderColumn, Partition, evaluate};
 use crate::plan::relation::ColumnOrder;
 use crate::repr::settings::FormatSettings;
-use crate::repr::value::decode_values;
+use crate::repr::value::{decode_column, decode_values};
 use crate::repr::{Datum, Diff, ScalarType};
 
 /// Calls over the partitions of a relation.
@@ -24,7 +28,7 @@ use crate::repr::{Datum, Diff, ScalarType};
 pub struct Windowed {
     /// All rows of each partition, in order.
     rows: TopK,
-    calls: Vec<WindowCall>,
+    pub(super) calls: Vec<WindowCall>,
 }
 
 impl Windowed {
@@ -59,37 +63,94 @@ impl Windowed {
 
     /// Answers with all rows of a partition.
     pub fn logic(&self, mut sink: RowSink, settings: &FormatSettings) -> GroupLogic {
-        let Windowed { rows: sorted, calls } = self.clone();
+        let windowed = self.clone();
         let settings = settings.clone();
-        let single = match sorted.order[..] {
-            [ColumnOrder { column, descending, nulls_first }] => {
-                Some(OrderColumn { column, descending, nulls_first })
-            }
-            _ => None,
-        };
         let mut arena = Bump::new();
         Box::new(move |_, rows, answer| {
             arena.reset();
             let cx = EvalContext { arena: &arena, settings: &settings };
-            let (mut datums, mut starts_group) = (Vec::new(), Vec::new());
-            read(&sorted, rows, &mut datums, &mut starts_group);
-            if starts_group.is_empty() {
+            let stretch = windowed.stretch(rows.iter().copied());
+            if stretch.len() == 0 {
                 return;
             }
-            let partition = Partition::new(&datums, &sorted.types, &starts_group, single);
-            match evaluate(&calls, &partition, &cx) {
-                Ok(columns) => {
-                    for row in 0..partition.len() {
-                        sink.put(1, answer, |_, out| {
-                            out.extend_from_slice(partition.row(row));
-                            out.extend(columns.iter().map(|values| values[row]));
-                            Ok(())
-                        });
-                    }
-                }
+            let partition = windowed.partition(&stretch);
+            match evaluate(&windowed.calls, &partition, 0..partition.len(), &cx) {
+                Ok(columns) => put(&partition, 0..partition.len(), &columns, &mut sink, answer),
                 Err(error) => answer.add(1, |emit| emit.err(&error)),
             }
         })
+    }
+
+    /// The types of the input's columns.
+    pub(super) fn types(&self) -> &[ScalarType] {
+        &self.rows.types
+    }
+
+    /// Whether rows lie in the arrangement as the order says.
+    pub(super) fn is_sortable(&self) -> bool {
+        is_sortable(&self.rows.types, &self.rows.order)
+    }
+
+    /// The order's column, if it is one.
+    pub(super) fn single(&self) -> Option<OrderColumn> {
+        match self.rows.order[..] {
+            [ColumnOrder { column, descending, nulls_first }] => {
+                Some(OrderColumn { column, descending, nulls_first })
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of that column.
+    pub(super) fn order_of<'a>(&self, value: RowRef<'a>) -> Option<Datum<'a>> {
+        let order = self.single()?;
+        Some(decode_column(&self.rows.types, order.column, order_and_row(value.0).1))
+    }
+
+    /// Rows decoded, each as often as it is there.
+    pub(super) fn stretch<'a>(
+        &self,
+        rows: impl Iterator<Item = (RowRef<'a>, Diff)>,
+    ) -> Stretch<'a> {
+        let rows: Vec<(RowRef<'a>, Diff)> = rows.filter(|(_, count)| *count > 0).collect();
+        let mut stretch = Stretch { datums: Vec::new(), starts_group: Vec::new() };
+        read(&self.rows, &rows, &mut stretch.datums, &mut stretch.starts_group);
+        stretch
+    }
+
+    /// The same as windows see them.
+    pub(super) fn partition<'p, 'a>(&'p self, rows: &'p Stretch<'a>) -> Partition<'p, 'a> {
+        Partition::new(&rows.datums, &self.rows.types, &rows.starts_group, self.single())
+    }
+}
+
+/// Neighbouring rows of a partition, decoded.
+pub(super) struct Stretch<'a> {
+    datums: Vec<Datum<'a>>,
+    starts_group: Vec<bool>,
+}
+
+impl Stretch<'_> {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.starts_group.len()
+    }
+}
+
+/// Answers with those rows of a partition, the values of the calls behind each.
+pub(super) fn put(
+    partition: &Partition<'_, '_>,
+    wanted: Range<usize>,
+    columns: &[Vec<Datum<'_>>],
+    sink: &mut RowSink,
+    answer: &mut Answer,
+) {
+    for (i, row) in wanted.enumerate() {
+        sink.put(1, answer, |_, out| {
+            out.extend_from_slice(partition.row(row));
+            out.extend(columns.iter().map(|values| values[i]));
+            Ok(())
+        });
     }
 }
 

@@ -56,6 +56,14 @@ impl<'a> Fold<'a> {
         Fold { aggregate, types, state, any: None }
     }
 
+    /// The same, where the parts of a sum over other rows are already in it.
+    pub fn resumed(mut self, parts: &BTreeMap<u64, i128>) -> Fold<'a> {
+        if let State::Sum(_, sum) = &mut self.state {
+            sum.clone_from(parts);
+        }
+        self
+    }
+
     /// Whether rows can be taken away again, by negative counts.
     pub fn can_retract(&self) -> bool {
         matches!(self.state, State::Sum(..))

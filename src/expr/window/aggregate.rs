@@ -15,6 +15,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::window::call::Exclusion;
 use crate::expr::window::frame::pieces;
 use crate::expr::window::partition::Partition;
+use crate::expr::window::running::Start;
 use crate::repr::{ColumnType, Datum, ScalarType};
 
 /// The arguments of rows, each evaluated when it is first asked for.
@@ -24,6 +25,22 @@ struct Arguments<'p, 'q, 'a> {
     rows: &'p Partition<'q, 'a>,
     cx: &'p EvalContext<'a>,
     known: Vec<Option<Option<&'a [Datum<'a>]>>>,
+    start: Start<'a>,
+}
+
+/// The frames of some rows, of which the first has that place.
+#[derive(Clone, Copy)]
+pub struct Frames<'f> {
+    /// The frames.
+    pub of: &'f [Range<usize>],
+    /// The place of the first one's row.
+    pub first: usize,
+}
+
+impl<'f> Frames<'f> {
+    fn by_row(self) -> impl Iterator<Item = (usize, &'f Range<usize>)> {
+        self.of.iter().enumerate().map(move |(i, frame)| (self.first + i, frame))
+    }
 }
 
 impl<'a> Arguments<'_, '_, 'a> {
@@ -66,16 +83,20 @@ impl<'a> Arguments<'_, '_, 'a> {
     }
 
     fn fold(&self) -> Fold<'a> {
-        Fold::new(self.aggregate, self.types.clone())
+        let fold = Fold::new(self.aggregate, self.types.clone());
+        match &self.start {
+            Start::Sum(parts) => fold.resumed(parts),
+            _ => fold,
+        }
     }
 }
 
-/// An aggregate over each row's frame.
+/// An aggregate over each row's frame, from `start` on where frames begin with the partition.
 pub fn aggregate<'a>(
     aggregate: &'a Aggregate,
-    exclusion: Exclusion,
+    (exclusion, start): (Exclusion, Start<'a>),
     rows: &Partition<'_, 'a>,
-    frames: &[Range<usize>],
+    frames: Frames<'_>,
     cx: &EvalContext<'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
     let columns: Vec<ColumnType> =
@@ -83,12 +104,12 @@ pub fn aggregate<'a>(
     let mut types = aggregate.arg_types(&columns);
     types.extend((!aggregate.order.is_empty()).then_some(ScalarType::Int8));
     let known = vec![None; rows.len()];
-    let mut arguments = Arguments { aggregate, types, rows, cx, known };
+    let mut arguments = Arguments { aggregate, types, rows, cx, known, start };
     match (exclusion, aggregate.func.method()) {
         (Exclusion::NoOthers, Method::Extreme { ty, greatest }) => {
-            extremes((ty, greatest), frames, &mut arguments)
+            extremes((ty, greatest), frames.of, &mut arguments)
         }
-        (Exclusion::NoOthers, _) => followed(frames, &mut arguments),
+        (Exclusion::NoOthers, _) => followed(frames.of, &mut arguments),
         // What is left out is not evaluated.
         _ if aggregate.is_fallible() => pieced(exclusion, frames, &mut arguments),
         (_, Method::Extreme { ty, greatest }) => {
@@ -141,12 +162,12 @@ fn followed<'a>(
 /// The fold holds a frame without what is left out; the rows of a group of peers often share both.
 fn excluded<'a>(
     exclusion: Exclusion,
-    frames: &[Range<usize>],
+    frames: Frames<'_>,
     arguments: &mut Arguments<'_, '_, 'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
-    let mut values = Vec::with_capacity(frames.len());
+    let mut values = Vec::with_capacity(frames.of.len());
     let (mut fold, mut held) = (arguments.fold(), (0..0, 0..0));
-    for (row, frame) in frames.iter().enumerate() {
+    for (row, frame) in frames.by_row() {
         let [before, own, behind] = pieces(frame.clone(), exclusion, row, arguments.rows);
         let wanted = (frame.clone(), before.end..behind.start);
         if wanted != held {
@@ -172,12 +193,12 @@ fn excluded<'a>(
 /// Over frames that leave something out, each by itself.
 fn pieced<'a>(
     exclusion: Exclusion,
-    frames: &[Range<usize>],
+    frames: Frames<'_>,
     arguments: &mut Arguments<'_, '_, 'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
-    let mut values: Vec<Datum<'a>> = Vec::with_capacity(frames.len());
+    let mut values: Vec<Datum<'a>> = Vec::with_capacity(frames.of.len());
     let mut last = None;
-    for (row, frame) in frames.iter().enumerate() {
+    for (row, frame) in frames.by_row() {
         let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
         let value = match (values.last(), last == Some(pieces.clone())) {
             (Some(value), true) => *value,
@@ -207,6 +228,9 @@ fn extremes<'a>(
     arguments: &mut Arguments<'_, '_, 'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
     let mut queue: VecDeque<(usize, Datum<'a>)> = VecDeque::new();
+    if let Start::Value(best) = &arguments.start {
+        queue.push_back((0, *best));
+    }
     let mut at = 0..0;
     let mut values = Vec::with_capacity(frames.len());
     for frame in frames {
@@ -238,10 +262,10 @@ fn extremes<'a>(
 fn extremes_of_pieces<'a>(
     (ty, greatest): (ScalarType, bool),
     exclusion: Exclusion,
-    frames: &[Range<usize>],
+    frames: Frames<'_>,
     arguments: &mut Arguments<'_, '_, 'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
-    let count = frames.len();
+    let count = arguments.rows.len();
     let better = |a: Datum<'a>, b: Datum<'a>| match b.is_null() {
         false if is_better(ty, greatest, &b, &a) => b,
         _ => a,
@@ -273,5 +297,5 @@ fn extremes_of_pieces<'a>(
         let pieces = pieces(frame.clone(), exclusion, row, arguments.rows);
         pieces.into_iter().map(of).fold(Datum::Null, better)
     };
-    Ok(frames.iter().enumerate().map(value).collect())
+    Ok(frames.by_row().map(value).collect())
 }

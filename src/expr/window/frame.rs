@@ -12,7 +12,7 @@ use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
 use crate::expr::window::call::{Bound, Exclusion, Frame, FrameMode};
 use crate::expr::window::in_range::{Reach, in_range};
-use crate::expr::window::partition::Partition;
+use crate::expr::window::partition::{OrderColumn, Partition};
 use crate::repr::Datum;
 
 /// An end with its offset evaluated.
@@ -39,6 +39,38 @@ impl<'a> Edges<'a> {
             start: edge(&frame.start, true, frame.mode, cx)?,
             end: edge(&frame.end, false, frame.mode, cx)?,
         })
+    }
+
+    /// Whether a value of the order's column is certainly before the frame of a row with another,
+    /// as far as offsets of RANGE tell; other ends do not.
+    pub fn is_before_start(
+        &self,
+        value: &Datum<'a>,
+        row: &Datum<'a>,
+        order: OrderColumn,
+        cx: &EvalContext<'a>,
+    ) -> Result<bool, EvalError> {
+        match self.start {
+            Edge::Before(by) => is_left_behind((value, row), (by, true, true), order, cx),
+            Edge::Behind(by) => is_left_behind((value, row), (by, false, true), order, cx),
+            Edge::First | Edge::Here | Edge::Last => Ok(true),
+        }
+    }
+
+    /// Whether a value is behind the frame of a row, likewise.
+    pub fn is_beyond_end(
+        &self,
+        value: &Datum<'a>,
+        row: &Datum<'a>,
+        order: OrderColumn,
+        cx: &EvalContext<'a>,
+    ) -> Result<bool, EvalError> {
+        let inside = match self.end {
+            Edge::Before(by) => is_left_behind((value, row), (by, true, false), order, cx)?,
+            Edge::Behind(by) => is_left_behind((value, row), (by, false, false), order, cx)?,
+            Edge::First | Edge::Here | Edge::Last => false,
+        };
+        Ok(!inside)
     }
 }
 
@@ -174,30 +206,39 @@ fn range<'a>(
     cx: &EvalContext<'a>,
 ) -> Result<Vec<usize>, EvalError> {
     let Some(order) = rows.order else { return Ok(vec![0; rows.groups()]) };
-    let turned = order.descending;
-    let reach = Reach { offset, subtract: preceding != turned, below: is_start == turned };
     let value = |group: usize| rows.row(rows.group(group).start)[order.column];
     let mut edges = Vec::with_capacity(rows.groups());
     let mut at = 0;
     for group in 0..rows.groups() {
         let current = value(group);
-        while at < rows.groups() {
-            let tested = value(at);
-            let passed = match (tested.is_null(), current.is_null()) {
-                (false, false) => in_range(&tested, &current, &reach, cx)? != is_start,
-                // NULLs are in range of each other alone, and their place says which side is which.
-                (true, false) => order.nulls_first,
-                (false, true) => !order.nulls_first,
-                (true, true) => !is_start,
-            };
-            if !passed {
-                break;
-            }
+        let is_left = |at: usize| {
+            is_left_behind((&value(at), &current), (offset, preceding, is_start), order, cx)
+        };
+        while at < rows.groups() && is_left(at)? {
             at += 1;
         }
         edges.push(if at < rows.groups() { rows.group(at).start } else { rows.len() });
     }
     Ok(edges)
+}
+
+/// Whether a value lies before the end of a frame that is so far from the current one, which for
+/// its start is: outside, for its other end: inside.
+fn is_left_behind<'a>(
+    (tested, current): (&Datum<'a>, &Datum<'a>),
+    (offset, preceding, is_start): (Datum<'a>, bool, bool),
+    order: OrderColumn,
+    cx: &EvalContext<'a>,
+) -> Result<bool, EvalError> {
+    let turned = order.descending;
+    let reach = Reach { offset, subtract: preceding != turned, below: is_start == turned };
+    Ok(match (tested.is_null(), current.is_null()) {
+        (false, false) => in_range(tested, current, &reach, cx)? != is_start,
+        // NULLs are in range of each other alone, and their place says which side is which.
+        (true, false) => order.nulls_first,
+        (false, true) => !order.nulls_first,
+        (true, true) => !is_start,
+    })
 }
 
 /// What is left of the frame of a row: up to three stretches, in order.

@@ -6,9 +6,10 @@ use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
-use crate::expr::window::aggregate::aggregate;
+use crate::expr::window::aggregate::{Frames, aggregate};
 use crate::expr::window::call::{WindowCall, WindowFunc};
 use crate::expr::window::frame::{Edges, frames, pieces};
+use crate::expr::window::running::Start;
 use crate::repr::{Datum, ScalarType};
 
 /// The rows of a partition, sorted.
@@ -23,6 +24,19 @@ pub struct Partition<'p, 'a> {
     group_of: Vec<usize>,
     /// The column that the rows are ordered by, where there is one and no more.
     pub order: Option<OrderColumn>,
+    /// What comes before these rows, where they are not all of the partition.
+    before: Before<'a>,
+}
+
+/// What the rows of a partition that are not at hand, before the others, come to.
+#[derive(Clone, Debug, Default)]
+pub struct Before<'a> {
+    /// How many they are.
+    pub rows: usize,
+    /// How many groups of peers.
+    pub groups: usize,
+    /// What each call begins with; none where there are no such rows.
+    pub starts: Vec<Start<'a>>,
 }
 
 /// The single column of an order.
@@ -53,7 +67,12 @@ impl<'p, 'a> Partition<'p, 'a> {
             group_of.push(bounds.len() - 1);
         }
         bounds.push(starts_group.len());
-        Partition { datums, types, bounds, group_of, order }
+        Partition { datums, types, bounds, group_of, order, before: Before::default() }
+    }
+
+    /// The same rows as the rest of a partition.
+    pub fn behind(self, before: Before<'a>) -> Partition<'p, 'a> {
+        Partition { before, ..self }
     }
 
     /// The number of rows.
@@ -92,6 +111,22 @@ impl<'p, 'a> Partition<'p, 'a> {
         self.group_of[row]
     }
 
+    /// What a call begins with.
+    pub fn start(&self, call: usize) -> Start<'a> {
+        self.before.starts.get(call).cloned().unwrap_or(Start::Nothing)
+    }
+
+    /// Where the peers of the first of some rows begin, and those of the last one end.
+    pub fn with_peers(&self, rows: Range<usize>) -> (usize, usize) {
+        match rows.is_empty() {
+            true => (rows.start, rows.end),
+            false => {
+                let (first, last) = (self.group_of(rows.start), self.group_of(rows.end - 1));
+                (self.group(first).start, self.group(last).end)
+            }
+        }
+    }
+
     /// An expression on a row.
     pub fn eval(
         &self,
@@ -103,49 +138,66 @@ impl<'p, 'a> Partition<'p, 'a> {
     }
 }
 
-/// The value of each call on each row.
+/// The value of each call on each of those rows.
 ///
 /// Nothing is evaluated that PostgreSQL would not evaluate: arguments only on the rows that are
 /// looked at, defaults only where they are needed. Errors: the first that a call meets.
 pub fn evaluate<'a>(
     calls: &'a [WindowCall],
     rows: &Partition<'_, 'a>,
+    wanted: Range<usize>,
     cx: &EvalContext<'a>,
 ) -> Result<Vec<Vec<Datum<'a>>>, EvalError> {
-    calls.iter().map(|call| values(call, rows, cx)).collect()
+    let each = |(number, call)| values(call, rows.start(number), rows, wanted.clone(), cx);
+    calls.iter().enumerate().map(each).collect()
+}
+
+/// The frame of each row.
+pub fn frames_of<'a>(
+    call: &'a WindowCall,
+    rows: &Partition<'_, 'a>,
+    cx: &EvalContext<'a>,
+) -> Result<Vec<Range<usize>>, EvalError> {
+    frames(call.frame.mode, Edges::new(&call.frame, cx)?, rows, cx)
 }
 
 fn values<'a>(
     call: &'a WindowCall,
+    start: Start<'a>,
     rows: &Partition<'_, 'a>,
+    wanted: Range<usize>,
     cx: &EvalContext<'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
-    let count = rows.len();
+    let (count, before) = (rows.len(), &rows.before);
     // Offsets are looked at even where the function has no use for a frame.
     let edges = Edges::new(&call.frame, cx)?;
     let group = |row: usize| rows.group(rows.group_of(row));
     let number = |n: usize| Datum::Int8(n as i64);
-    let each = |value: &dyn Fn(usize) -> Datum<'a>| Ok((0..count).map(value).collect());
+    let each = |value: &dyn Fn(usize) -> Datum<'a>| Ok(wanted.clone().map(value).collect());
     match &call.func {
-        WindowFunc::RowNumber => each(&|row| number(row + 1)),
-        WindowFunc::Rank => each(&|row| number(group(row).start + 1)),
-        WindowFunc::DenseRank => each(&|row| number(rows.group_of(row) + 1)),
+        WindowFunc::RowNumber => each(&|row| number(before.rows + row + 1)),
+        WindowFunc::Rank => each(&|row| number(before.rows + group(row).start + 1)),
+        WindowFunc::DenseRank => each(&|row| number(before.groups + rows.group_of(row) + 1)),
         WindowFunc::PercentRank => {
             let others = count.saturating_sub(1).max(1) as f64;
             each(&|row| Datum::Float8(group(row).start as f64 / others))
         }
         WindowFunc::CumeDist => each(&|row| Datum::Float8(group(row).end as f64 / count as f64)),
-        WindowFunc::Ntile => ntile(call, rows, cx),
-        WindowFunc::Lag => displaced(call, rows, -1, cx),
-        WindowFunc::Lead => displaced(call, rows, 1, cx),
+        WindowFunc::Ntile => Ok(ntile(call, rows, cx)?[wanted].to_vec()),
+        WindowFunc::Lag => displaced(call, rows, wanted, -1, cx),
+        WindowFunc::Lead => displaced(call, rows, wanted, 1, cx),
         WindowFunc::FirstValue | WindowFunc::LastValue | WindowFunc::NthValue => {
+            if let Start::Value(first) = start {
+                return Ok(vec![first; wanted.len()]);
+            }
             let frames = frames(call.frame.mode, edges, rows, cx)?;
-            let value = |(row, frame)| of_frame(call, rows, row, frame, cx);
-            frames.into_iter().enumerate().map(value).collect()
+            let value = |row: usize| of_frame(call, rows, row, frames[row].clone(), cx);
+            wanted.map(value).collect()
         }
         WindowFunc::Aggregate(of) => {
             let frames = frames(call.frame.mode, edges, rows, cx)?;
-            aggregate(of, call.frame.exclusion, rows, &frames, cx)
+            let frames = Frames { of: &frames[wanted.clone()], first: wanted.start };
+            aggregate(of, (call.frame.exclusion, start), rows, frames, cx)
         }
     }
 }
@@ -191,6 +243,7 @@ fn ntile<'a>(
 fn displaced<'a>(
     call: &'a WindowCall,
     rows: &Partition<'_, 'a>,
+    wanted: Range<usize>,
     direction: i64,
     cx: &EvalContext<'a>,
 ) -> Result<Vec<Datum<'a>>, EvalError> {
@@ -209,7 +262,7 @@ fn displaced<'a>(
             (_, None) => Ok(Datum::Null),
         }
     };
-    (0..rows.len()).map(value).collect()
+    wanted.map(value).collect()
 }
 
 /// `first_value`, `last_value` and `nth_value`.

@@ -28,7 +28,7 @@ pub fn append(
     let starts: Vec<bool> =
         (0..rows.len()).map(|i| i == 0 || !is_peer(&rows[i - 1], &rows[i])).collect();
     let partition = Partition::new(&datums, types, &starts, order);
-    let columns = evaluate(calls, &partition, &cx)?;
+    let columns = evaluate(calls, &partition, 0..partition.len(), &cx)?;
     let row = |i: usize| {
         let mut all = partition.row(i).to_vec();
         all.extend(columns.iter().map(|values| values[i]));

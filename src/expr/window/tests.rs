@@ -104,7 +104,7 @@ fn aggregates_and_frames_are_what_they_are_said_to_be() {
         ];
         // They live as long as the arena, as plans do.
         let calls: &Vec<WindowCall> = arena.alloc(calls);
-        let values = evaluate(calls, &rows, &cx).unwrap();
+        let values = evaluate(calls, &rows, 0..rows.len(), &cx).unwrap();
         for (row, found) in values[0].iter().enumerate() {
             let inside: Vec<usize> =
                 (0..rows.len()).filter(|other| belongs(&frame, &rows, row, *other)).collect();

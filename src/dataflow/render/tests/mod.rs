@@ -2,6 +2,7 @@
 
 mod cases;
 mod harness;
+mod moving;
 mod oracle;
 mod paths;
 mod random;
