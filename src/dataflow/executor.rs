@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use timely::worker::Worker;
 
 use super::arrangement::RowUpdate;
+use super::blocked::Behind;
 use super::built::{Built, BuiltSink, Imports, Rendering};
 use super::command::{Command, Peek, Promise, ReaderId, Response, Write};
 use super::import;
@@ -27,6 +28,7 @@ use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Sink};
+use crate::profile::report::{BlockedReport, Report};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
 /// A dataflow that runs, other than a table's.
@@ -156,7 +158,7 @@ impl Loop<'_> {
                 self.observe();
             }
             Command::Report { request } => {
-                let report = self.ledger.report(self.worker.index(), &mut self.traces);
+                let report = self.report();
                 (self.respond)(Response::Reported { request, report: Box::new(report) });
             }
             Command::Introspect(on) => self.ledger.switch(self.worker, on),
@@ -307,6 +309,28 @@ impl Loop<'_> {
         self.ledger.answer(self.worker.index(), &mut self.traces, |request, observation| {
             respond(Response::Observed { request, observation });
         });
+    }
+
+    /// What has changed since the last report.
+    fn report(&mut self) -> Report {
+        let all = self.dataflows.values().flat_map(|running| running.imports.0.iter().flatten());
+        let imports = all.map(|import| (import.operator(), import.progress().0)).collect();
+        let mut report = self.ledger.report(self.worker.index(), &mut self.traces, imports);
+        report.blocked = self.blocked();
+        report
+    }
+
+    /// What holds back relations that are behind.
+    fn blocked(&mut self) -> Vec<BlockedReport> {
+        let hydrating = self.hydrating.iter().map(|(id, as_of)| (*id, as_of.saturating_add(1)));
+        let settling = self.settling.iter().map(|(id, complete)| (*id, *complete));
+        let behind: BTreeMap<GlobalId, Timestamp> = hydrating.chain(settling).collect();
+        let behind: Vec<Behind> = behind.into_iter().collect();
+        let imports = |id: GlobalId| match self.dataflows.get(&id) {
+            Some(running) => running.imports.0.as_slice(),
+            None => &[],
+        };
+        self.ledger.blocked(&behind, &mut self.traces, imports)
     }
 
     fn settle(&mut self) {

@@ -25,16 +25,16 @@ use differential_dataflow::AsCollection;
 use differential_dataflow::trace::cursor::{CursorList, cursor_list};
 use differential_dataflow::trace::{Cursor, Navigable, TraceReader};
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::Antichain;
 
 use super::arrangement::{
     RowArranged, RowBatch, RowRef, RowTrace, RowUpdate, Rows, RowsByKey, route,
 };
+use super::channel::{ByHash, Local};
 use super::emit::{CountLogic, Emit, JoinLogic};
+use super::operator::OperatorBuilder;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// After how many rows of the arrangement one slice of work ends.
@@ -62,10 +62,10 @@ pub fn half_join<'s>(
 ) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let scope = rows.inner.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let activator = scope.activator_for(builder.operator_info().address);
-    let by_key = Exchange::new(|update: &RowUpdate| route(update.0.0.bytes()));
+    let again = builder.again();
+    let by_key = ByHash(|update: &RowUpdate| route(update.0.0.bytes()));
     let mut input = builder.new_input(rows.inner, by_key);
-    let mut batches = builder.new_input(arranged.stream, Pipeline);
+    let mut batches = builder.new_input(arranged.stream, Local);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
@@ -103,7 +103,7 @@ pub fn half_join<'s>(
                 if done {
                     state.work = None;
                 } else if fuel == 0 {
-                    activator.activate();
+                    again.activate();
                     break;
                 }
             }

@@ -43,6 +43,8 @@ struct State {
     // Who writes: the source. Who reads: the worker, to know whether the source can go on now.
     complete_below: Cell<Timestamp>,
     activator: RefCell<Option<Activator>>,
+    /// The source's number.
+    operator: Cell<usize>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -67,6 +69,19 @@ impl Promise {
     pub fn stand(&self, need: Timestamp, time: Timestamp) -> bool {
         self.0.standing.set(Standing { need, below: time });
         self.0.complete_below.get() >= need
+    }
+
+    /// The number of the source.
+    pub fn operator(&self) -> usize {
+        self.0.operator.get()
+    }
+
+    /// Below which time the source is complete; and whether it waits for what it imports.
+    pub fn progress(&self) -> (Timestamp, bool) {
+        let Standing { need, below } = self.0.standing.get();
+        let complete_below = self.0.complete_below.get();
+        let waits = complete_below < need;
+        (if waits { complete_below } else { complete_below.max(below) }, waits)
     }
 
     /// Has the source run.
@@ -157,6 +172,7 @@ impl Listener {
     ) -> Listener {
         let activator = || scope.activator_for(Rc::clone(&operator.address));
         *promise.0.activator.borrow_mut() = Some(activator());
+        promise.0.operator.set(operator.global_id);
         let unheard = Some((trace.clone(), activator()));
         Listener { promise, until, unheard, queue: None }
     }

@@ -21,13 +21,12 @@ use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
 use timely::Accountable;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::operate::FrontierInterest;
 
 use super::arrangement::{RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time};
+use super::channel::Local;
 use super::emit::{Emit, JoinLogic};
+use super::operator::{Busy, OperatorBuilder, Work};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// After how many matches one slice of work ends.
@@ -88,7 +87,9 @@ where
     BatchCursor<L>: RowCursorAt<T>,
     BatchCursor<R>: RowCursorAt<T>,
 {
-    let tactic = Tactic { logic: Rc::new(RefCell::new(logic)), as_of };
+    // Differential builds the operator first of all.
+    let busy = Busy::of(left.stream.scope().worker().peek_identifier());
+    let tactic = Tactic { logic: Rc::new(RefCell::new(logic)), as_of, busy };
     split(join_with_tactic(left, right, name, tactic), name, fallible)
 }
 
@@ -119,8 +120,8 @@ fn split<'s, T: Time>(
     fallible: bool,
 ) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let mut builder = OperatorBuilder::new(format!("{name}: rows"), stream.scope());
-    let mut input = builder.new_input(stream, Pipeline);
-    builder.set_notify_for(0, FrontierInterest::Never);
+    let mut input = builder.new_input(stream, Local);
+    builder.ignore_progress_of(0);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
@@ -150,6 +151,7 @@ fn split<'s, T: Time>(
 struct Tactic<T> {
     logic: Rc<RefCell<JoinLogic>>,
     as_of: T,
+    busy: Busy,
 }
 
 impl<T: Time, L, R> JoinTactic<T, L, R, Metered<T>> for Tactic<T>
@@ -177,6 +179,7 @@ where
             inside: false,
             emit: Emit::default(),
             logic: Rc::clone(&self.logic),
+            _work: self.busy.work(),
         })
     }
 }
@@ -224,6 +227,7 @@ struct Walk<L: Navigable, R: Navigable, T> {
     inside: bool,
     emit: Emit,
     logic: Rc<RefCell<JoinLogic>>,
+    _work: Work,
 }
 
 impl<T: Time, L, R> Iterator for Walk<L, R, T>

@@ -2,7 +2,8 @@
 //!
 //! Timely buffers its own log and hands it over as the buffer fills and after each step. The events
 //! are added up at once and not kept: to log one costs about 45 ns, to keep and carry it on would
-//! cost twice as much again. Times are anchored to the wall clock when the log is opened, since
+//! cost twice as much again. Messages are not logged but counted in place, by
+//! [`channel`](super::channel). Times are anchored to the wall clock when the log is opened, since
 //! each worker counts from an origin of its own.
 //!
 //! Whether a dataflow is logged is decided when it is built: one that was built while introspection
@@ -18,6 +19,8 @@ use timely::logging::{
 };
 use timely::worker::Worker;
 
+use super::channel::{COUNTED, count_messages, take_carried};
+use super::operator::note_progress;
 use crate::profile::event::{Event, Message};
 use crate::profile::tally::Tally;
 use crate::repr::Timestamp;
@@ -46,6 +49,8 @@ impl Logs {
         if self.is_on.replace(on) == on {
             return;
         }
+        count_messages(on);
+        note_progress(on);
         let Some(mut register) = worker.log_register() else { return };
         if !on {
             register.remove(TIMELY);
@@ -58,11 +63,32 @@ impl Logs {
             let Some(events) = events else { return };
             let mut tally = tally.borrow_mut();
             for (since, event) in events.drain(..) {
-                let event = translated(event).filter(|event| is_on.get() || !is_activity(event));
-                if let Some(event) = event {
-                    tally.add(origin_ns + nanos(since), event);
+                let at = origin_ns + nanos(since);
+                match event {
+                    // By far the most are these.
+                    TimelyEvent::Schedule(run) if is_on.get() => match run.start_stop {
+                        StartStop::Start => tally.started(at, run.id),
+                        StartStop::Stop => tally.stopped(at, run.id),
+                    },
+                    TimelyEvent::Schedule(_) | TimelyEvent::PushProgress(_) => {}
+                    TimelyEvent::Messages(event) if event.channel & COUNTED != 0 => {}
+                    event => {
+                        let event = translated(event);
+                        let event = event.filter(|event| is_on.get() || !is_activity(event));
+                        event.into_iter().for_each(|event| tally.add(at, event));
+                    }
                 }
             }
+        });
+    }
+
+    /// Adds up what has been logged and what channels have counted.
+    pub(super) fn collect(&self) {
+        let mut tally = self.tally.borrow_mut();
+        tally.settle();
+        take_carried(|channel, sent| {
+            let sent = sent.iter().enumerate().filter(|(_, sent)| sent.messages > 0);
+            sent.for_each(|(to, sent)| tally.carried(channel, to, *sent));
         });
     }
 }

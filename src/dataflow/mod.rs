@@ -12,7 +12,9 @@
 //! for any time, so that iteration can use them.
 
 pub mod arrangement;
+mod blocked;
 pub mod built;
+pub mod channel;
 pub mod command;
 pub mod emit;
 mod executor;
@@ -23,6 +25,7 @@ pub mod input;
 pub mod join;
 mod logging;
 pub mod observe;
+pub mod operator;
 pub mod peek;
 pub mod pressure;
 mod readers;

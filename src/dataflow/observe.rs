@@ -12,6 +12,7 @@ use timely::worker::Worker;
 
 use super::arrangement::size;
 use super::logging::Logs;
+use super::operator;
 use super::report::Told;
 use super::traces::Traces;
 use crate::plan::observed::{Figures, Observation, Place};
@@ -80,6 +81,7 @@ impl Ledger {
     pub(super) fn release(&mut self, id: GlobalId) {
         let Some(claim) = self.dataflows.remove(&id) else { return };
         size::forget(claim.operators.clone());
+        operator::forget(claim.operators.clone());
         if claim.told {
             let (first, end) = (claim.operators.start, claim.operators.end);
             self.told.gone.push(DataflowReport { first, end, object: id });
@@ -130,6 +132,7 @@ impl Ledger {
         if !self.logs.is_on() {
             return figures;
         }
+        self.logs.collect();
         let tally = self.logs.tally.borrow();
         for id in claim.operators.clone() {
             let Some(operator) = tally.operator(id) else { continue };
@@ -150,6 +153,12 @@ impl Claim {
     pub(super) fn place(&self, operator: usize) -> Place {
         let own = self.places.iter().find(|(range, _)| range.contains(&operator));
         own.map_or(Place::Sink, |(_, place)| *place)
+    }
+
+    /// The relation that an operator imports.
+    pub(super) fn imported_by(&self, operator: usize) -> Option<GlobalId> {
+        let place = self.place(operator);
+        self.imports.iter().find(|(of, _)| *of == place).map(|(_, object)| *object)
     }
 
     /// The operators by their addresses.

@@ -13,11 +13,12 @@ use timely::progress::Antichain;
 use super::arrangement::{RowTrace, Size, size, upper_of};
 use super::emit::error_of;
 use super::observe::{Claim, Ledger};
+use super::operator::progress;
 use super::traces::Traces;
 use crate::plan::observed::Place;
 use crate::profile::report::{
     ArrangementReport, ChannelMade, ChannelReport, DataflowReport, ErrorReport, FrontierReport,
-    OperatorMade, OperatorReport, Report,
+    OperatorMade, OperatorReport, ProgressReport, Report,
 };
 use crate::profile::tally::Tally;
 use crate::repr::{GlobalId, Timestamp};
@@ -31,12 +32,18 @@ pub(super) struct Told {
     /// Dataflows that are gone since, of those that were told.
     pub(super) gone: Vec<DataflowReport>,
     sizes: BTreeMap<usize, (GlobalId, Size)>,
+    progress: BTreeMap<(usize, usize), Timestamp>,
     frontiers: BTreeMap<GlobalId, (Timestamp, Option<Timestamp>)>,
 }
 
 impl Ledger {
-    /// What has changed since the last report.
-    pub(super) fn report(&mut self, worker: usize, traces: &mut Traces) -> Report {
+    /// What has changed since the last report. `imports`: how far each is, by its operator.
+    pub(super) fn report(
+        &mut self,
+        worker: usize,
+        traces: &mut Traces,
+        imports: BTreeMap<usize, Timestamp>,
+    ) -> Report {
         let began = Instant::now();
         let mut report = Report { worker, ..Report::default() };
         report.gone = std::mem::take(&mut self.told.gone);
@@ -52,10 +59,12 @@ impl Ledger {
                 .map(|(id, claim)| (claim.operators.start, (*id, claim)))
                 .collect(),
         );
+        self.logs.collect();
         activity(&mut self.logs.tally.borrow_mut(), &owners, &mut report);
         let sizes = size::measured(0..usize::MAX).into_iter();
         let sizes = sizes.filter_map(|(id, size)| Some((id, (owners.of(id)?.0, size)))).collect();
         report.arrangements = self.told.sizes(sizes);
+        report.progress = self.told.progress(imports, |operator| owners.of(operator).is_some());
         self.told.frontiers(traces, &mut report);
         report.took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         report
@@ -138,6 +147,33 @@ impl Told {
         }
         self.sizes = now;
         rows
+    }
+
+    /// Tells how far operators are, of those that anybody knows.
+    fn progress(
+        &mut self,
+        imports: BTreeMap<usize, Timestamp>,
+        is_known: impl Fn(usize) -> bool,
+    ) -> Vec<ProgressReport> {
+        let mut now: BTreeMap<(usize, usize), Timestamp> = size::uppers(0..usize::MAX)
+            .into_iter()
+            .chain(imports)
+            .map(|(operator, below)| ((operator, 0), below))
+            .collect();
+        for (operator, progress) in progress(0..usize::MAX) {
+            let inputs = progress.inputs.into_iter().enumerate();
+            now.extend(inputs.filter_map(|(input, below)| Some(((operator, input), below?))));
+        }
+        now.retain(|(operator, _), _| is_known(*operator));
+        let changed = now.iter().filter(|(place, below)| self.progress.get(place) != Some(below));
+        let report = |(&(operator, input), &below): (&(usize, usize), &Timestamp)| ProgressReport {
+            operator,
+            input,
+            below,
+        };
+        let changed = changed.map(report).collect();
+        self.progress = now;
+        changed
     }
 
     /// Tells how far users' relations are complete, and their errors there.

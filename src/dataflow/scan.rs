@@ -13,14 +13,13 @@ use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::trace::{Cursor, Navigable};
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::operate::FrontierInterest;
 
 use super::arrangement::{RowArranged, RowBatch, RowUpdate, Rows, RowsByKey};
+use super::channel::Local;
 use super::emit::{Emit, RowLogic};
+use super::operator::OperatorBuilder;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// How many updates are read in one activation.
@@ -58,9 +57,9 @@ pub fn scan<'s>(
 ) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let scope = arranged.stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let activator = scope.activator_for(builder.operator_info().address);
-    let mut input = builder.new_input(arranged.stream, Pipeline);
-    builder.set_notify_for(0, FrontierInterest::Never);
+    let again = builder.again();
+    let mut input = builder.new_input(arranged.stream, Local);
+    builder.ignore_progress_of(0);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
@@ -95,7 +94,7 @@ pub fn scan<'s>(
                 if done {
                     todo.pop_front();
                 } else if fuel == 0 {
-                    activator.activate();
+                    again.activate();
                     break;
                 }
             }

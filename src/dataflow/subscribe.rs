@@ -17,12 +17,12 @@ use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::frontier::MutableAntichain;
 
 use super::arrangement::{RowUpdate, Rows, RowsByKey, route};
+use super::channel::ByHash;
 use super::emit::encoded_bytes;
+use super::operator::OperatorBuilder;
 use super::pressure::Pressure;
 use crate::repr::{Diff, Row, Timestamp};
 
@@ -114,9 +114,9 @@ pub fn subscribe<'s>(
     let mut builder = OperatorBuilder::new(name.to_owned(), oks.inner.scope());
     // A row may come to be on one worker and be taken back on another: all that concerns a row
     // meets on one.
-    let by_row = Exchange::new(|((_, row), ..): &RowUpdate| route(row.bytes()));
+    let by_row = ByHash(|((_, row), ..): &RowUpdate| route(row.bytes()));
     let mut ok_input = builder.new_input(oks.inner, by_row);
-    let by_error = Exchange::new(|update: &(Row, Timestamp, Diff)| route(update.0.bytes()));
+    let by_error = ByHash(|update: &(Row, Timestamp, Diff)| route(update.0.bytes()));
     let mut err_input = builder.new_input(errs.inner, by_error);
     builder.build(move |_capabilities| {
         move |frontiers| {

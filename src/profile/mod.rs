@@ -5,12 +5,14 @@
 //!
 //! * [`event`] — operators, channels, activations, messages, arrangements
 //! * [`tally`] — events added up by operator and by channel, as they come
+//! * [`numbered`] — a map for things that are numbered as they come
 //! * [`report`] — what of that has changed
 //! * [`graph`] — what each worker did from moment to moment, and what it waited for
 //! * [`participation`] — how much each activity is part of the critical paths
 
 pub mod event;
 pub mod graph;
+pub mod numbered;
 pub mod participation;
 pub mod report;
 pub mod tally;

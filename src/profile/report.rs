@@ -25,6 +25,10 @@ pub struct Report {
     pub arrangements: Vec<ArrangementReport>,
     /// Relations that are complete, or compacted, to another time now.
     pub frontiers: Vec<FrontierReport>,
+    /// Inputs of operators that are complete to another time now.
+    pub progress: Vec<ProgressReport>,
+    /// What holds back each relation that is behind.
+    pub blocked: Vec<BlockedReport>,
     /// All errors of relations, at the newest time that is complete.
     pub errors: Vec<ErrorReport>,
     /// How the worker has slept.
@@ -117,6 +121,34 @@ pub struct FrontierReport {
     pub since: Option<Timestamp>,
     /// Complete below this; none: for ever.
     pub upper: Option<Timestamp>,
+}
+
+/// How far an input of an operator is complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressReport {
+    /// The number of the operator.
+    pub operator: usize,
+    /// The input's number; 0 for what an import imports and an arrangement holds.
+    pub input: usize,
+    /// Complete below this; the greatest time: for ever.
+    pub below: Timestamp,
+}
+
+/// Why a relation is behind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BlockedReport {
+    /// Which relation.
+    pub object: GlobalId,
+    /// The number of the operator that holds it back.
+    pub operator: usize,
+    /// The relation is complete below this,
+    pub held_at: Timestamp,
+    /// and has to be below this.
+    pub need: Timestamp,
+    /// Whether the operator has work left; it waits for something, where not.
+    pub is_busy: bool,
+    /// The relation that it waits for.
+    pub waits_for: Option<GlobalId>,
 }
 
 /// An error that a relation has.

@@ -1,16 +1,18 @@
 //! Events added up by operator and by channel, as they come.
 //!
 //! This stands in the path of every activation, so it adds and keeps nothing else: an event costs a
-//! look-up in a hash table. What is gone is forgotten when that is said; what has changed since
+//! look-up by number. Messages that were counted elsewhere are added as sums ([`Tally::carried`]).
+//! Activations are put down and added up many at a time ([`Tally::settle`]): what is known of an
+//! operator is seldom in the processor's cache when it ends, and many such misses together take
+//! little longer than one. What is gone is forgotten when that is said; what has changed since
 //! somebody last asked is listed, so that asking about a thousand idle views costs nothing.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
 use super::event::{ChannelId, Event, Message, OperatorId};
+use super::numbered::Numbered;
 use crate::repr::Timestamp;
 
 /// What has become of something since somebody asked.
@@ -91,6 +93,9 @@ pub struct Parks {
     pub elapsed_ns: u64,
 }
 
+/// So many activations are added up at once.
+const ENDED_MAX: usize = 1024;
+
 /// An activation under way.
 struct Active {
     operator: OperatorId,
@@ -102,9 +107,11 @@ struct Active {
 /// The sums of one worker.
 #[derive(Default)]
 pub struct Tally {
-    operators: HashMap<OperatorId, Operator, FixedState>,
-    channels: HashMap<ChannelId, Channel, FixedState>,
+    operators: Numbered<Operator>,
+    channels: Numbered<Channel>,
     active: Vec<Active>,
+    /// Activations that have ended and are not added up: the operator and its own nanoseconds.
+    ended: Vec<(OperatorId, u64)>,
     parks: Parks,
     parked_since: Option<Timestamp>,
     changed_operators: Vec<OperatorId>,
@@ -130,9 +137,7 @@ impl Tally {
             }
             // What it did stays known until whoever numbered it says that it is gone.
             Event::Ended(_) => {}
-            Event::Started(operator) => {
-                self.active.push(Active { operator, since: at, inner_ns: 0 });
-            }
+            Event::Started(operator) => self.started(at, operator),
             Event::Stopped(operator) => self.stopped(at, operator),
             Event::Sent(message) => self.sent(message),
             // Who sent it has counted it.
@@ -147,7 +152,14 @@ impl Tally {
         }
     }
 
-    fn stopped(&mut self, at: Timestamp, id: OperatorId) {
+    /// An operator begins to run.
+    #[inline]
+    pub fn started(&mut self, at: Timestamp, operator: OperatorId) {
+        self.active.push(Active { operator, since: at, inner_ns: 0 });
+    }
+
+    /// It ends to run.
+    pub fn stopped(&mut self, at: Timestamp, id: OperatorId) {
         // Who began to listen in the middle of an activation hears its end alone.
         while let Some(ended) = self.active.pop() {
             if ended.operator != id {
@@ -158,7 +170,18 @@ impl Tally {
             if let Some(outer) = self.active.last_mut() {
                 outer.inner_ns += whole_ns;
             }
-            let Some(operator) = self.operators.get_mut(&id) else { return };
+            self.ended.push((id, own_ns));
+            if self.ended.len() >= ENDED_MAX {
+                self.settle();
+            }
+            return;
+        }
+    }
+
+    /// Adds up what has ended; to be called before operators are looked at.
+    pub fn settle(&mut self) {
+        for (id, own_ns) in self.ended.drain(..) {
+            let Some(operator) = self.operators.get_mut(id) else { continue };
             operator.elapsed_ns += own_ns;
             operator.activations += 1;
             let bucket = own_ns.checked_ilog2().unwrap_or(0) as usize;
@@ -169,44 +192,49 @@ impl Tally {
             if operator.change.activate() {
                 self.changed_operators.push(id);
             }
-            return;
         }
     }
 
-    fn sent(&mut self, message: Message) {
-        let Some(channel) = self.channels.get_mut(&message.channel) else { return };
-        if channel.sent.len() <= message.to {
-            channel.sent.resize(message.to + 1, Traffic::default());
+    fn sent(&mut self, Message { channel, to, records, .. }: Message) {
+        self.carried(channel, to, Traffic { messages: 1, records: records.unsigned_abs() });
+    }
+
+    /// Adds what a channel has carried to a worker.
+    pub fn carried(&mut self, id: ChannelId, to: usize, more: Traffic) {
+        let Some(channel) = self.channels.get_mut(id) else { return };
+        if channel.sent.len() <= to {
+            channel.sent.resize(to + 1, Traffic::default());
         }
-        let sent = &mut channel.sent[message.to];
-        sent.messages += 1;
-        sent.records += message.records.unsigned_abs();
+        channel.sent[to].messages += more.messages;
+        channel.sent[to].records += more.records;
         if channel.change.activate() {
-            self.changed_channels.push(message.channel);
+            self.changed_channels.push(id);
         }
     }
 
     /// Forgets the operators and channels of a range of numbers.
     pub fn forget(&mut self, range: Range<usize>) {
         if range.len() > self.operators.len() + self.channels.len() {
-            self.operators.retain(|id, _| !range.contains(id));
-            self.channels.retain(|id, _| !range.contains(id));
+            let ids: Vec<usize> = self.operators.ids().chain(self.channels.ids()).collect();
+            ids.into_iter().filter(|id| range.contains(id)).for_each(|id| self.remove(id));
             return;
         }
-        for id in range {
-            self.operators.remove(&id);
-            self.channels.remove(&id);
-        }
+        range.for_each(|id| self.remove(id));
     }
 
-    /// An operator.
+    fn remove(&mut self, id: usize) {
+        self.operators.remove(id);
+        self.channels.remove(id);
+    }
+
+    /// An operator, as of when all was settled.
     pub fn operator(&self, id: OperatorId) -> Option<&Operator> {
-        self.operators.get(&id)
+        self.operators.get(id)
     }
 
     /// A channel.
     pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
-        self.channels.get(&id)
+        self.channels.get(id)
     }
 
     /// How the worker has slept.
@@ -217,9 +245,10 @@ impl Tally {
     /// The operators that have come or run since this was last asked, and are still there, and
     /// whether each has come.
     pub fn take_changed_operators(&mut self) -> Vec<(OperatorId, bool)> {
+        self.settle();
         let changed = std::mem::take(&mut self.changed_operators);
         let operators = &mut self.operators;
-        let news = |id| Some((id, operators.get_mut(&id)?.change.take()?));
+        let news = |id| Some((id, operators.get_mut(id)?.change.take()?));
         changed.into_iter().filter_map(news).collect()
     }
 
@@ -227,7 +256,7 @@ impl Tally {
     pub fn take_changed_channels(&mut self) -> Vec<(ChannelId, bool)> {
         let changed = std::mem::take(&mut self.changed_channels);
         let channels = &mut self.channels;
-        let news = |id| Some((id, channels.get_mut(&id)?.change.take()?));
+        let news = |id| Some((id, channels.get_mut(id)?.change.take()?));
         changed.into_iter().filter_map(news).collect()
     }
 }
@@ -254,6 +283,7 @@ mod tests {
             (170, Event::Stopped(1)),
         ];
         run.into_iter().for_each(|(at, event)| tally.add(at, event));
+        tally.settle();
         let elapsed = |id| tally.operator(id).unwrap().elapsed_ns;
         assert_eq!((elapsed(1), elapsed(2), elapsed(3)), (27, 40, 3));
         // 2^5 ≤ 40 < 2^6, 2^1 ≤ 3 < 2^2.
@@ -267,6 +297,7 @@ mod tests {
         operator(&mut tally, 1);
         tally.add(5, Event::Stopped(1));
         tally.add(6, Event::Unparked);
+        tally.settle();
         assert_eq!(tally.operator(1).unwrap().activations, 0);
         assert_eq!(tally.parks(), Parks::default());
         tally.add(7, Event::Parked);

@@ -11,7 +11,6 @@ use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
-use timely::dataflow::channels::pact::Exchange;
 use timely::progress::Antichain;
 
 use super::batch::{RowBatch, Time};
@@ -19,6 +18,7 @@ use super::batcher::RowBatcher;
 use super::container::RowRef;
 use super::layout::RowUpdate;
 use super::size::note_rows;
+use crate::dataflow::channel::ByHash;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// Rows that change over time.
@@ -42,7 +42,7 @@ pub fn route(key: &[u8]) -> u64 {
 pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArranged<'s, T> {
     let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
         rows.inner,
-        Exchange::new(|update: &RowUpdate<T>| route(update.0.0.bytes())),
+        ByHash(|update: &RowUpdate<T>| route(update.0.0.bytes())),
         name,
         |_, _| RowBatcher::<T>::default(),
     );
@@ -54,7 +54,7 @@ pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArran
 pub fn arrange_errors<'s, T: Time>(errors: Rows<'s, T>, name: &str) -> RowArranged<'s, T> {
     let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
         errors.inner,
-        Exchange::new(|error: &(Row, T, Diff)| route(error.0.bytes())),
+        ByHash(|error: &(Row, T, Diff)| route(error.0.bytes())),
         name,
         |_, _| RowBatcher::<T>::default(),
     );

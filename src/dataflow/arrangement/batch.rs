@@ -10,6 +10,7 @@ use differential_dataflow::trace::implementations::BatchContainer;
 use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
 use differential_dataflow::trace::implementations::spine_fueled::{Merger, SpineBatch};
 use differential_dataflow::trace::{Builder, Cursor, Navigable};
+use timely::order::Product;
 use timely::progress::frontier::AntichainRef;
 
 use super::container::{RowContainer, RowRef};
@@ -17,9 +18,22 @@ use super::layout::{LazyContainer, RowLayout, RowUpdate};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// A time that arrangements can have: our [`Timestamp`], or a product with it inside iteration.
-pub trait Time: timely::progress::Timestamp + Lattice {}
+pub trait Time: timely::progress::Timestamp + Lattice {
+    /// The time outside of all loops.
+    fn outer(&self) -> Timestamp;
+}
 
-impl<T: timely::progress::Timestamp + Lattice> Time for T {}
+impl Time for Timestamp {
+    fn outer(&self) -> Timestamp {
+        *self
+    }
+}
+
+impl Time for Product<Timestamp, u64> {
+    fn outer(&self) -> Timestamp {
+        self.outer
+    }
+}
 
 type Inner<T> = OrdValBatch<RowLayout<T>>;
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrange::RowTrace;
 use super::batch::Time;
+use crate::repr::Timestamp;
 
 /// What an arrangement holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +51,11 @@ impl Size {
     }
 }
 
-/// Measures an arrangement; none once it is gone.
-type Measure = Box<dyn Fn() -> Option<Size>>;
+/// Measures an arrangement, and says below which time it is complete; none once it is gone.
+struct Measure {
+    size: Box<dyn Fn() -> Option<Size>>,
+    upper: Box<dyn Fn() -> Option<Timestamp>>,
+}
 
 thread_local! {
     /// The arrangements of this worker, by the operator that makes each.
@@ -61,14 +65,25 @@ thread_local! {
 /// Notes an arrangement. `of`: the updates and the bytes of a batch.
 pub fn note<Tr>(trace: &TraceAgent<Tr>, of: impl Fn(&Tr::Batch) -> (usize, usize) + 'static)
 where
-    Tr: TraceReader + 'static,
+    Tr: TraceReader<Time: Time> + 'static,
 {
     let weak = Rc::downgrade(&trace.trace_box_unstable());
-    let measure: Measure = Box::new(move || {
+    let same = weak.clone();
+    let size = Box::new(move || {
         let shared = weak.upgrade()?;
         let size = Size::of(shared.borrow().trace(), &of);
         Some(size)
     });
+    let upper = Box::new(move || {
+        let shared = same.upgrade()?;
+        let mut upper = Timestamp::MIN;
+        shared.borrow().trace().map_spans(|span| {
+            let least = span.upper().elements().iter().map(Time::outer).min();
+            upper = least.unwrap_or(Timestamp::MAX);
+        });
+        Some(upper)
+    });
+    let measure = Measure { size, upper };
     let operator = trace.operator().global_id;
     MEASURES.with(|measures| measures.borrow_mut().insert(operator, measure));
 }
@@ -88,7 +103,16 @@ pub fn measured(operators: Range<usize>) -> Vec<(usize, Size)> {
     MEASURES.with(|measures| {
         let measures = measures.borrow();
         let there = measures.range(operators);
-        there.filter_map(|(operator, measure)| Some((*operator, measure()?))).collect()
+        there.filter_map(|(operator, measure)| Some((*operator, (measure.size)()?))).collect()
+    })
+}
+
+/// The same, with the time below which each is complete.
+pub fn uppers(operators: Range<usize>) -> Vec<(usize, Timestamp)> {
+    MEASURES.with(|measures| {
+        let measures = measures.borrow();
+        let there = measures.range(operators);
+        there.filter_map(|(operator, measure)| Some((*operator, (measure.upper)()?))).collect()
     })
 }
 

@@ -11,7 +11,6 @@ use differential_dataflow::trace::implementations::ord_neu::{OrdKeyBatch, OrdKey
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use differential_dataflow::trace::{Builder, Cursor, Navigable};
 use smallvec::SmallVec;
-use timely::dataflow::channels::pact::Exchange;
 use timely::progress::frontier::AntichainRef;
 
 use super::accum::Accum;
@@ -20,6 +19,7 @@ use crate::dataflow::arrangement::{
     AffineOffsets, BlockBatcher, LazyContainer, RowContainer, RowUpdate, Rows, RowsByKey,
     SizedBuilder, route, size,
 };
+use crate::dataflow::channel::ByHash;
 use crate::repr::{Row, Timestamp};
 
 /// Keys as a byte region, no values, accumulations as differences.
@@ -47,7 +47,7 @@ pub fn accumulate<'s>(
 fn arrange_accums<'s>(contributions: RowsByKey<'s>, name: &str) -> Arranged<'s, AccumTrace> {
     let arranged = arrange_core::<_, _, AccumBatcher, Spine<AccumBatch>>(
         contributions.inner,
-        Exchange::new(|update: &RowUpdate| route(update.0.0.bytes())),
+        ByHash(|update: &RowUpdate| route(update.0.0.bytes())),
         name,
         |_, _| AccumBatcher::default(),
     );

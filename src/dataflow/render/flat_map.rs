@@ -10,15 +10,14 @@ use std::collections::VecDeque;
 use bumpalo::Bump;
 use differential_dataflow::AsCollection;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::operate::FrontierInterest;
 
 use super::rows::{Shaper, evaluate_all};
 use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey, Time};
+use crate::dataflow::channel::Local;
 use crate::dataflow::emit::Emit;
+use crate::dataflow::operator::OperatorBuilder;
 use crate::dataflow::pressure::Pressure;
 use crate::expr::func::EvalContext;
 use crate::expr::scalar::Expr;
@@ -165,9 +164,9 @@ pub fn flat_map<'s, T: Time>(
 ) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let scope = rows.inner.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let activator = scope.activator_for(builder.operator_info().address);
-    let mut input = builder.new_input(rows.inner, Pipeline);
-    builder.set_notify_for(0, FrontierInterest::Never);
+    let again = builder.again();
+    let mut input = builder.new_input(rows.inner, Local);
+    builder.ignore_progress_of(0);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
@@ -186,7 +185,7 @@ pub fn flat_map<'s, T: Time>(
                 });
             });
             if pressure.is_high() && !todo.is_empty() {
-                return pressure.wait(&activator);
+                return pressure.wait(again.activator());
             }
             let mut fuel = FUEL;
             let mut ok_output = ok_output.activate();
@@ -204,7 +203,7 @@ pub fn flat_map<'s, T: Time>(
                 if done {
                     todo.pop_front();
                 } else if fuel == 0 {
-                    activator.activate();
+                    again.activate();
                     break;
                 }
             }

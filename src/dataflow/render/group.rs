@@ -17,14 +17,14 @@ use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, Span, TraceReader};
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::{OutputBuilder, OutputBuilderSession};
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::progress::Antichain;
 
 use crate::dataflow::arrangement::{RowContainer, RowRef, RowUpdate, Rows, RowsByKey};
+use crate::dataflow::channel::Local;
 use crate::dataflow::emit::Emit;
+use crate::dataflow::operator::OperatorBuilder;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// How many values are looked at in one activation.
@@ -181,8 +181,8 @@ where
     let scope = arranged.stream.scope();
     let mut trace = arranged.trace;
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let activator = scope.activator_for(builder.operator_info().address);
-    let mut input = builder.new_input(arranged.stream, Pipeline);
+    let again = builder.again();
+    let mut input = builder.new_input(arranged.stream, Local);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
@@ -216,7 +216,7 @@ where
                         break;
                     }
                     if !fuel_left {
-                        activator.activate();
+                        again.activate();
                         return;
                     }
                 }

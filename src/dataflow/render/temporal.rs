@@ -13,14 +13,14 @@ use bumpalo::Bump;
 use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::consolidate_updates;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::rows::Shaper;
 use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey};
+use crate::dataflow::channel::Local;
 use crate::dataflow::emit::Emit;
+use crate::dataflow::operator::OperatorBuilder;
 use crate::expr::func::EvalContext;
 use crate::expr::temporal::{Temporal, Verdict};
 use crate::repr::scratch::DatumVec;
@@ -193,7 +193,7 @@ pub fn timed_filter<'s>(
 ) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let scope = rows.inner.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let mut input = builder.new_input(rows.inner, Pipeline);
+    let mut input = builder.new_input(rows.inner, Local);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);

@@ -5,13 +5,12 @@
 
 use differential_dataflow::AsCollection;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::operate::FrontierInterest;
 
 use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey, Time};
+use crate::dataflow::channel::Local;
 use crate::dataflow::emit::{Emit, RowLogic};
+use crate::dataflow::operator::OperatorBuilder;
 use crate::repr::{Diff, Row};
 
 /// How many updates are sent at once.
@@ -25,8 +24,8 @@ pub fn transform<'s, T: Time>(
     fallible: bool,
 ) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
     let mut builder = OperatorBuilder::new(name.to_owned(), rows.inner.scope());
-    let mut input = builder.new_input(rows.inner, Pipeline);
-    builder.set_notify_for(0, FrontierInterest::Never);
+    let mut input = builder.new_input(rows.inner, Local);
+    builder.ignore_progress_of(0);
     let (ok_output, ok_stream) = builder.new_output();
     let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
     let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);

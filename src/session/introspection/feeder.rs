@@ -43,9 +43,7 @@ async fn feed(engine: &Engine) -> Result<()> {
         let told = engine.client.introspect().await?;
         let began = Instant::now();
         let reporting = told.workers.iter().map(|report| report.took_ns).max().unwrap_or(0);
-        for report in &told.workers {
-            operators.take(report)?;
-        }
+        operators.take(&told)?;
         server.take(&told, operators.arranged_bytes())?;
         sessions.take(&engine.activity)?;
         let contents = operators.contents().chain(server.contents()).chain(sessions.contents());

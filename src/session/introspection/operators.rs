@@ -1,10 +1,10 @@
 //! What workers report: dataflows, operators, channels, arrangements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::coord::request::{ChannelReport, OperatorReport, Report};
+use crate::coord::request::{ChannelReport, Introspection, OperatorReport, Report};
 use crate::error::Result;
-use crate::repr::{Datum, GlobalId};
+use crate::repr::{Datum, GlobalId, Timestamp};
 use crate::session::engine::Engine;
 use crate::session::introspection::content::Content;
 
@@ -19,6 +19,8 @@ pub(super) struct Operators {
     arrangements: Content,
     parks: Content,
     errors: Content,
+    progress: Content,
+    blocked: Content,
     /// The first number of each dataflow of a worker, by what it maintains.
     roots: BTreeMap<(usize, GlobalId), usize>,
     /// Bytes of each arrangement, by worker and operator.
@@ -60,6 +62,8 @@ impl Operators {
             arrangements: Content::new(engine, "weir_arrangements")?,
             parks: Content::new(engine, "weir_parks")?,
             errors: Content::new(engine, "weir_errors")?,
+            progress: Content::new(engine, "weir_progress")?,
+            blocked: Content::new(engine, "weir_blocked")?,
             roots: BTreeMap::new(),
             bytes: BTreeMap::new(),
         })
@@ -77,6 +81,8 @@ impl Operators {
             &mut self.arrangements,
             &mut self.parks,
             &mut self.errors,
+            &mut self.progress,
+            &mut self.blocked,
         ]
         .into_iter()
     }
@@ -86,8 +92,15 @@ impl Operators {
         self.bytes.values().sum()
     }
 
-    /// Takes the report of a worker.
-    pub(super) fn take(&mut self, report: &Report) -> Result<()> {
+    /// Takes what workers told.
+    pub(super) fn take(&mut self, told: &Introspection) -> Result<()> {
+        for report in &told.workers {
+            self.report(report)?;
+        }
+        self.take_blocked(told)
+    }
+
+    fn report(&mut self, report: &Report) -> Result<()> {
         let worker = report.worker;
         let at = |id: usize| (worker as u64, id as u64, 0);
         for gone in &report.gone {
@@ -99,6 +112,7 @@ impl Operators {
             self.channels.remove(range.clone());
             self.elapsed.remove(range.clone());
             self.activations.remove(range.clone());
+            self.progress.remove(range.clone());
             self.messages.remove(range);
         }
         for made in &report.dataflows {
@@ -127,6 +141,7 @@ impl Operators {
         let parks = report.parks;
         let row = [int4(worker), int8(parks.count), int8(parks.elapsed_ns)];
         self.parks.set((worker as u64, 0, 0), &row)?;
+        self.take_progress(report)?;
         self.take_errors(report)
     }
 
@@ -181,6 +196,56 @@ impl Operators {
             let row = [int4(worker), int8(id), int4(to), sums[0], sums[1]];
             self.messages.set((at, id, to as u64), &row)?;
         }
+        Ok(())
+    }
+
+    fn take_progress(&mut self, report: &Report) -> Result<()> {
+        let worker = report.worker;
+        for input in &report.progress {
+            let row = [
+                int4(worker),
+                int8(input.operator as u64),
+                int4(input.input),
+                if input.below == Timestamp::MAX { Datum::Null } else { int8(input.below) },
+            ];
+            let place = (worker as u64, input.operator as u64, input.input as u64);
+            self.progress.set(place, &row)?;
+        }
+        Ok(())
+    }
+
+    /// What holds back relations, in the place of that before. Where the operator of one worker is
+    /// at work, those of the others wait for it.
+    fn take_blocked(&mut self, told: &Introspection) -> Result<()> {
+        let all = || told.workers.iter().flat_map(|report| &report.blocked);
+        let busy: BTreeSet<GlobalId> =
+            all().filter(|blocked| blocked.is_busy).map(|blocked| blocked.object).collect();
+        let mut there = BTreeSet::new();
+        for report in &told.workers {
+            for blocked in &report.blocked {
+                let reason = match (blocked.is_busy, blocked.waits_for) {
+                    (true, _) => "work",
+                    (false, Some(_)) => "input",
+                    (false, None) if busy.contains(&blocked.object) => continue,
+                    (false, None) => "time",
+                };
+                let (worker, operator) = (report.worker, blocked.operator as u64);
+                let row = [
+                    int4(worker),
+                    object(blocked.object),
+                    int8(operator),
+                    int8(blocked.held_at),
+                    int8(blocked.need),
+                    int8(told.taken.saturating_add(1).saturating_sub(blocked.need)),
+                    Datum::Text(reason),
+                    blocked.waits_for.map_or(Datum::Null, object),
+                ];
+                let place = (worker as u64, blocked.object.0, operator);
+                there.insert(place);
+                self.blocked.set(place, &row)?;
+            }
+        }
+        self.blocked.retain(|place| there.contains(place));
         Ok(())
     }
 

@@ -1,0 +1,198 @@
+//! How far operators are, noted in place.
+//!
+//! Timely can log every change of every capability, which costs more than most changes do. What
+//! one wants to know of an operator is less: how far each of its inputs is complete, and whether it
+//! has been given something that it has not done yet. Our operators are built with an
+//! [`OperatorBuilder`] that writes down both, a word each, whenever they run; imports and
+//! arrangements know how far they are anyway. [`super::blocked`] makes the rest of that.
+//!
+//! Nothing is written down of an input whose operator is not told how far it is, since it does not
+//! care; or while nobody asks.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::{Rc, Weak};
+
+use timely::Container;
+use timely::dataflow::channels::pact::ParallelizationContract;
+use timely::dataflow::channels::pushers::Output;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::InputHandleCore;
+use timely::dataflow::operators::generic::builder_rc;
+use timely::dataflow::{Scope, Stream};
+use timely::progress::frontier::MutableAntichain;
+use timely::progress::operate::FrontierInterest;
+use timely::scheduling::Activator;
+
+use super::arrangement::Time;
+use crate::repr::Timestamp;
+
+thread_local! {
+    static NOTES: Cell<bool> = const { Cell::new(false) };
+    /// The operators of this worker, by number.
+    static OPERATORS: RefCell<BTreeMap<usize, Weak<Note>>> =
+        const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Has this worker's operators note how far they are, or not.
+pub fn note_progress(on: bool) {
+    NOTES.set(on);
+}
+
+/// What an operator has noted.
+#[derive(Default)]
+struct Note {
+    /// Below which time each input is complete; none where nobody is told.
+    inputs: Vec<Option<Cell<Timestamp>>>,
+    /// Parts of its work that are left.
+    left: Cell<usize>,
+}
+
+/// How far an operator is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Below which time each input is complete; none where that is not known.
+    pub inputs: Vec<Option<Timestamp>>,
+    /// Whether it has work left, for which it will run again.
+    pub is_busy: bool,
+}
+
+/// How far the operators of a range of numbers are, of those that say so.
+pub fn progress(operators: Range<usize>) -> Vec<(usize, Progress)> {
+    OPERATORS.with_borrow(|known| {
+        let noted = known.range(operators).filter_map(|(id, note)| {
+            let note = note.upgrade()?;
+            let inputs = note.inputs.iter().map(|at| at.as_ref().map(Cell::get)).collect();
+            Some((*id, Progress { inputs, is_busy: note.left.get() > 0 }))
+        });
+        noted.collect()
+    })
+}
+
+/// Forgets the operators of a range of numbers.
+pub fn forget(operators: Range<usize>) {
+    OPERATORS.with_borrow_mut(|known| {
+        let ids: Vec<usize> = known.range(operators).map(|(id, _)| *id).collect();
+        ids.iter().for_each(|id| drop(known.remove(id)));
+    });
+}
+
+/// Says of an operator that others build whether it has work left.
+#[derive(Clone)]
+pub struct Busy(Rc<Note>);
+
+impl Busy {
+    /// That of an operator.
+    pub fn of(operator: usize) -> Busy {
+        let note = Rc::new(Note::default());
+        OPERATORS.with_borrow_mut(|known| known.insert(operator, Rc::downgrade(&note)));
+        Busy(note)
+    }
+
+    /// It has a part of work more, until what is returned is dropped.
+    pub fn work(&self) -> Work {
+        self.0.left.set(self.0.left.get() + 1);
+        Work(Rc::clone(&self.0))
+    }
+}
+
+/// A part of the work of an operator.
+pub struct Work(Rc<Note>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.left.set(self.0.left.get() - 1);
+    }
+}
+
+/// Has an operator run again for the work that it has left.
+pub struct Again {
+    activator: Activator,
+    busy: Rc<Cell<bool>>,
+}
+
+impl Again {
+    /// The operator runs again.
+    pub fn activate(&self) {
+        self.busy.set(true);
+        self.activator.activate();
+    }
+
+    /// What runs it, for whoever it waits for.
+    pub fn activator(&self) -> &Activator {
+        &self.activator
+    }
+}
+
+/// Timely's builder of operators, as far as we use it; see there.
+pub struct OperatorBuilder<'s, T: Time> {
+    builder: builder_rc::OperatorBuilder<'s, T>,
+    scope: Scope<'s, T>,
+    told: Vec<bool>,
+    busy: Rc<Cell<bool>>,
+}
+
+impl<'s, T: Time> OperatorBuilder<'s, T> {
+    /// An operator without inputs and outputs.
+    pub fn new(name: String, scope: Scope<'s, T>) -> OperatorBuilder<'s, T> {
+        let builder = builder_rc::OperatorBuilder::new(name, scope);
+        OperatorBuilder { builder, scope, told: Vec::new(), busy: Rc::default() }
+    }
+
+    /// Means to have it run again.
+    pub fn again(&self) -> Again {
+        let activator = self.scope.activator_for(self.builder.operator_info().address);
+        Again { activator, busy: Rc::clone(&self.busy) }
+    }
+
+    /// Adds an input.
+    pub fn new_input<C: Container, P: ParallelizationContract<T, C>>(
+        &mut self,
+        stream: Stream<'s, T, C>,
+        pact: P,
+    ) -> InputHandleCore<T, C, P::Puller> {
+        self.told.push(true);
+        self.builder.new_input(stream, pact)
+    }
+
+    /// Says that it need not run because an input is further.
+    pub fn ignore_progress_of(&mut self, input: usize) {
+        self.told[input] = false;
+        self.builder.set_notify_for(input, FrontierInterest::Never);
+    }
+
+    /// Adds an output.
+    pub fn new_output<C: Container>(&mut self) -> (Output<T, C>, Stream<'s, T, C>) {
+        self.builder.new_output()
+    }
+
+    /// Builds it.
+    pub fn build<B, L>(self, constructor: B)
+    where
+        B: FnOnce(Vec<Capability<T>>) -> L,
+        L: FnMut(&[MutableAntichain<T>]) + 'static,
+    {
+        let inputs = self.told.iter().map(|told| told.then(Cell::default)).collect();
+        let note = Rc::new(Note { inputs, left: Cell::new(0) });
+        let id = self.builder.global();
+        OPERATORS.with_borrow_mut(|known| known.insert(id, Rc::downgrade(&note)));
+        let busy = self.busy;
+        self.builder.build(move |capabilities| {
+            let mut logic = constructor(capabilities);
+            move |frontiers| {
+                busy.set(false);
+                logic(frontiers);
+                if NOTES.get() {
+                    note.left.set(usize::from(busy.get()));
+                    for (noted, frontier) in note.inputs.iter().zip(frontiers) {
+                        if let Some(noted) = noted {
+                            let least = frontier.frontier().iter().map(T::outer).min();
+                            noted.set(least.unwrap_or(Timestamp::MAX));
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
