@@ -39,6 +39,14 @@ pub enum Statement {
     CreateType(CreateType),
     AlterType(AlterType),
     Drop(Drop),
+    /// Rules of the session: the name that each derives into, and its text.
+    DefineRules {
+        rules: Vec<(String, String)>,
+    },
+    /// Forgets the rules of these names.
+    DropRules {
+        names: Vec<String>,
+    },
     Explain(Explain),
     /// See [`ExplainAnalyze`].
     ExplainAnalyze(ExplainAnalyze),

@@ -8,7 +8,7 @@ use crate::plan::statement::Statement;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{ColumnType, GlobalId, RelationDesc, ScalarType};
 use crate::session::session::Session;
-use crate::sql::{self, BindContext, ParsedStatement};
+use crate::sql::{self, BindContext, ParsedStatement, SessionRules};
 
 /// Schemas that unqualified names are looked up in before the search path.
 const IMPLICIT_SCHEMAS: [&str; 2] = ["pg_catalog", "weir_catalog"];
@@ -28,6 +28,7 @@ fn with_stored<T>(
         now: 0,
         current_user: "",
         database: "",
+        rules: &SessionRules::default(),
         variables: &|_| None,
         param_types: &mut param_types,
     })
@@ -84,6 +85,7 @@ impl Session {
             now: transaction.start,
             current_user: &self.user,
             database: &self.database,
+            rules: self.rules.current(),
             variables: &|name| self.variables.get(name).ok(),
             param_types,
         };

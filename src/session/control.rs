@@ -37,16 +37,19 @@ impl Session {
             Statement::Savepoint { name } => {
                 self.in_block("SAVEPOINT")?.savepoint(name);
                 self.variables.savepoint();
+                self.rules.savepoint();
                 done("SAVEPOINT")
             }
             Statement::ReleaseSavepoint { name } => {
                 let depth = self.in_block("RELEASE SAVEPOINT")?.release(&name)?;
                 self.variables.release(depth);
+                self.rules.release(depth);
                 done("RELEASE")
             }
             Statement::RollbackTo { name } => {
                 let depth = self.in_block("ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
                 let changed = self.variables.rollback_to(depth);
+                self.rules.rollback_to(depth);
                 self.reports.extend(changed);
                 done("ROLLBACK")
             }
@@ -70,6 +73,7 @@ impl Session {
         self.transaction = None;
         match result {
             Ok(()) => {
+                self.rules.commit();
                 let changed = self.variables.commit();
                 self.reports.extend(changed);
                 self.next_in_chain(chain).await?;

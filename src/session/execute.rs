@@ -98,7 +98,18 @@ impl Session {
                 let tag = if name.is_some() { "DEALLOCATE" } else { "DEALLOCATE ALL" };
                 Ok(Outcome::Done(tag.into()))
             }
+            Statement::DefineRules { rules } => {
+                self.rules.add(rules);
+                Ok(Outcome::Done("RULE".into()))
+            }
+            Statement::DropRules { names } => {
+                self.rules.remove(&names);
+                Ok(Outcome::Done("DROP VIEW".into()))
+            }
             Statement::Discard { what } => {
+                if matches!(what, Discard::All | Discard::Temp) {
+                    self.rules.clear();
+                }
                 if matches!(what, Discard::All) {
                     self.statements.clear();
                     self.portals.clear();

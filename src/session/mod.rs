@@ -9,6 +9,7 @@
 //! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
+//! * `rules` — rules in Datalog that are statements
 //! * [`variables`], `system_settings`, [`copy`] — settings, and the formats of COPY
 //! * `reg_names` — the text of oids that name something
 //! * `system` — the rows of the system relations
@@ -35,6 +36,7 @@ mod prepared;
 mod read;
 mod reg_names;
 mod rows;
+mod rules;
 mod sequences;
 #[allow(clippy::module_inception)] // The file holds the type that the module is about.
 pub mod session;

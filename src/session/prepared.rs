@@ -340,8 +340,18 @@ fn already_exists(name: &str) -> Error {
 
 /// Whether a statement may write, so that it is computed from the newest content there is.
 pub(super) fn is_write(statement: &ParsedStatement) -> bool {
-    const READS: [&str; 8] =
-        ["select", "table", "values", "show", "explain", "fetch", "subscribe", "declare"];
+    const READS: [&str; 10] = [
+        "select",
+        "table",
+        "values",
+        "show",
+        "explain",
+        "fetch",
+        "subscribe",
+        "declare",
+        "find",
+        "datalog",
+    ];
     let text = statement.text.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     let word: String = text.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
     !READS.contains(&word.to_ascii_lowercase().as_str())

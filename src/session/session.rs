@@ -20,6 +20,7 @@ use crate::session::introspection::activity::Presence;
 use crate::session::portals::{Lone, Portal, Unsent};
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
+use crate::session::rules::Rules;
 use crate::session::transaction::{Mode, Transaction};
 use crate::session::variables::Variables;
 use crate::session::watch::Watch;
@@ -46,6 +47,8 @@ pub struct Session {
     pub(super) unsent: Option<Unsent>,
     /// Whether it has committed something that may not be durable yet.
     pub(super) ahead: bool,
+    /// The rules that it has defined.
+    pub(super) rules: Rules,
     /// What it has been given by sequences.
     pub(super) sequences: SequenceCalls,
     /// What is to be said before the statement's end.
@@ -107,6 +110,7 @@ impl Session {
             lone_possible: false,
             unsent: None,
             ahead: false,
+            rules: Rules::default(),
             sequences: SequenceCalls::default(),
             notices: Vec::new(),
             reports: Vec::new(),
@@ -293,6 +297,7 @@ impl Session {
             self.commit_writes(None).await?;
             self.transaction = None;
             self.portals.clear();
+            self.rules.commit();
             let changed = self.variables.commit();
             self.reports.extend(changed);
         }
@@ -304,6 +309,7 @@ impl Session {
     pub(super) fn abandon(&mut self) {
         self.transaction = None;
         self.notices.clear();
+        self.rules.rollback();
         self.reports.extend(self.variables.rollback());
     }
 

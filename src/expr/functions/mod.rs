@@ -83,7 +83,7 @@ pub mod user_casts;
 pub mod uuid;
 
 pub use aggregates::{ResolvedAggregate, resolve_aggregate};
-pub use registry::{by_oid, functions, operator_of, operators};
+pub use registry::{by_oid, functions, is_function, operator_of, operators};
 pub use resolve::{
     ResolveError, Resolved, conversion_by_call, resolve_function, resolve_operator, resolve_spread,
 };

@@ -183,6 +183,11 @@ pub(in crate::expr) fn polymorphic_symbol(oid: u32) -> Option<&'static str> {
     operators.find(|o| o.func == oid).map(|o| o.symbol)
 }
 
+/// Whether a function has that name.
+pub fn is_function(name: &str) -> bool {
+    index().by_name.contains_key(name) || polymorphic_named(name).next().is_some()
+}
+
 /// The function of that oid.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
     if polymorphic::is_instance(oid) {

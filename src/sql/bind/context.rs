@@ -14,6 +14,7 @@ use crate::sql::bind::query::Cte;
 use crate::sql::bind::recursive::Recursion;
 use crate::sql::bind::subquery::{Subquery, Written};
 use crate::sql::bind::text::Edit;
+use crate::sql::datalog::session::SessionRules;
 use crate::sql::parse::limits;
 use crate::sql::parse::position::Lines;
 
@@ -31,6 +32,8 @@ pub struct BindContext<'a> {
     pub current_user: &'a str,
     /// The database that the client named.
     pub database: &'a str,
+    /// The rules of the session.
+    pub rules: &'a SessionRules,
     /// A session variable's value.
     pub variables: &'a dyn Fn(&str) -> Option<String>,
     /// The types of the parameters, by number from 1; those not given are inferred.
@@ -52,6 +55,8 @@ pub struct Binder<'b, 'a> {
     pub ctes: BTreeMap<String, Vec<Cte>>,
     /// What has to change in the text, while it is bound to be stored.
     pub edits: Option<Vec<Edit>>,
+    /// The name of the view that is being made, which says what a program without a query answers.
+    pub view_name: Option<String>,
     /// The queries around the one that is being bound, outermost first.
     pub levels: Vec<Level>,
     /// How many of them are around the FROM that is being bound.
@@ -84,6 +89,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             depends_on: BTreeSet::new(),
             ctes: BTreeMap::new(),
             edits: None,
+            view_name: None,
             levels: vec![],
             from_base: 0,
             subqueries: vec![],

@@ -389,6 +389,11 @@ impl Binder<'_, '_> {
                 ));
             }
         };
+        if word == "view"
+            && let Some(rules) = self.dropped_rules(names)
+        {
+            return Ok(Statement::DropRules { names: rules });
+        }
         let (mut objects, mut notices) = (vec![], vec![]);
         for object in names {
             let position = self.position(object.span());

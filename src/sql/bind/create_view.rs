@@ -24,7 +24,9 @@ impl Binder<'_, '_> {
         self.maintained = create.materialized;
         self.edits = Some(vec![]);
         self.depends_on.clear();
+        self.view_name = Some(view.clone());
         let bound = self.subquery(&create.query);
+        self.view_name = None;
         let edits = self.edits.take().unwrap_or_default();
         self.maintained = false;
         let (plan, columns) = bound?;

@@ -167,6 +167,7 @@ impl Binder<'_, '_> {
             syntax::Statement::Retaining { statement, .. } => self.sql(statement),
             syntax::Statement::CreateDomain(create) => self.create_domain(create),
             syntax::Statement::AlterDomain { name, change } => self.alter_domain(name, change),
+            syntax::Statement::Rules(stretch) => self.define_rules(*stretch),
             syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),
         }

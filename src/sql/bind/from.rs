@@ -173,6 +173,9 @@ impl Binder<'_, '_> {
                 };
                 return self.aliased(plan, table, alias);
             }
+            if let Some((plan, table)) = self.session_rule(&cte_name).map_err(|e| e.at(position))? {
+                return self.aliased(plan, table, alias);
+            }
         }
         let item = self.relation(object)?;
         self.depends_on.insert(item.id);
@@ -246,7 +249,7 @@ impl Binder<'_, '_> {
     }
 
     /// A table under its alias, with its columns renamed.
-    fn aliased(
+    pub fn aliased(
         &self,
         plan: Plan,
         mut table: Table,

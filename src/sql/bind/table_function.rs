@@ -153,6 +153,9 @@ impl Plan {
 impl Binder<'_, '_> {
     /// A function in FROM; its arguments may name the columns of `before`.
     pub fn call_source(&mut self, factor: &ast::TableFactor, before: &Scope) -> Result<Source> {
+        if let Some(program) = self.datalog_source(factor)? {
+            return Ok(program);
+        }
         if let Some(windows) = self.time_windows(factor)? {
             return Ok(windows);
         }

@@ -9,6 +9,7 @@ use crate::plan::relation::Relation;
 use crate::sql::bind::context::{BindContext, Binder};
 use crate::sql::bind::entry::query_of;
 use crate::sql::bind::relation::Plan;
+use crate::sql::datalog::session::SessionRules;
 use crate::sql::parse::ast::Statement;
 use crate::sql::stack;
 
@@ -58,6 +59,7 @@ impl Binder<'_, '_> {
             now: self.cx.now,
             current_user: self.cx.current_user,
             database: self.cx.database,
+            rules: &SessionRules::default(),
             variables: self.cx.variables,
             param_types: &mut vec![],
         };

@@ -4,6 +4,7 @@ use sqlparser::ast;
 
 use crate::plan::observed::Measures;
 use crate::plan::statement::ExplainStage;
+use crate::sql::datalog::text::Stretch;
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -79,6 +80,8 @@ pub enum Statement {
         /// What changes.
         change: Box<DomainChange>,
     },
+    /// Rules in Datalog, and where they stand.
+    Rules(Stretch),
     /// Anything that `sqlparser` knows.
     Sql(Box<ast::Statement>),
 }

@@ -44,6 +44,23 @@ impl Lines {
         u32::try_from(before.chars().count() + 1).ok()
     }
 
+    /// The characters from one place to another, counted from 0.
+    pub fn slice(&self, from: u32, to: u32) -> &str {
+        &self.text[byte_offset(&self.text, from)..byte_offset(&self.text, to)]
+    }
+
+    /// The line and column of the character of that number, counted from 0.
+    pub fn location(&self, character: u32) -> Location {
+        let line = self.starts.partition_point(|start| *start <= character).max(1);
+        let start = self.starts.get(line - 1).copied().unwrap_or(0);
+        Location::new(line as u64, u64::from(character - start) + 1)
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The position of a span's begin.
     pub fn of_span(&self, span: Span) -> Option<u32> {
         self.position(span.start)

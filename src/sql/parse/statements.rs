@@ -9,6 +9,7 @@ use sqlparser::ast as sqlast;
 use sqlparser::tokenizer::Token;
 
 use crate::error::Result;
+use crate::sql::datalog::recognize::recognize;
 use crate::sql::parse::ast::Statement;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::{Lines, byte_offset};
@@ -89,10 +90,13 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
         let deep = limits::check_depth(tokens)?;
-        let tokens = &*rewrite(&source, tokens)?;
-        let ast = match deep {
-            true => stack::large(|| front::statement(&source, tokens))?,
-            false => front::statement(&source, tokens)?,
+        let recognized = recognize(&source, tokens)?;
+        let deep = deep || recognized.deep;
+        let tokens = &*rewrite(&source, &recognized.tokens)?;
+        let ast = match (recognized.rules, deep) {
+            (Some(stretch), _) => Statement::Rules(stretch),
+            (None, true) => stack::large(|| front::statement(&source, tokens))?,
+            (None, false) => front::statement(&source, tokens)?,
         };
         let offset = lines.of_span(first.span).map_or(0, |p| p - 1);
         let end = lines.position(last.span.end).map_or(u32::MAX, |p| p - 1);

@@ -15,6 +15,7 @@ use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnDesc, ColumnType, Datum, GlobalId, RelationDesc, Row, ScalarType};
 use crate::sql::bind::tests::interpret::{Interpreter, Rows, compare_rows};
 use crate::sql::bind::{BindContext, bind};
+use crate::sql::datalog::session::SessionRules;
 use crate::sql::parse::parse;
 
 /// The tables of the fixture.
@@ -98,6 +99,7 @@ pub fn bound(catalog: &Catalog, text: &str) -> Result<Statement> {
         now: 1_700_000_000_000_000_000,
         current_user: "postgres",
         database: "postgres",
+        rules: &SessionRules::default(),
         variables: &|_| None,
         param_types: &mut params,
     };
@@ -234,6 +236,7 @@ fn parameters_get_types_from_their_surroundings() {
             now: 0,
             current_user: "postgres",
             database: "postgres",
+            rules: &SessionRules::default(),
             variables: &|_| None,
             param_types: &mut params,
         };

@@ -1,0 +1,18 @@
+//! Datalog: rules over tables and views, bound to the plans that SQL is bound to.
+//!
+//! `recognize` finds programs among the tokens of a statement and leaves a mark for each, `text`
+//! has their tokens, `parse` makes an `ast` of them; the `binder` meets the mark in the place of a
+//! function of FROM. `strata` puts rules in order, `program` binds them one stratum after the
+//! other, `body` and `head` one rule. Scalar expressions, types and the names of relations are the
+//! SQL binder's; `session` keeps the rules that are statements.
+
+pub mod ast;
+mod binder;
+mod body;
+mod head;
+mod parse;
+mod program;
+pub mod recognize;
+pub mod session;
+mod strata;
+pub mod text;

@@ -1,0 +1,445 @@
+//! Programs: rules bound stratum by stratum, and what is asked of them.
+//!
+//! A predicate that does not depend on itself is a `Let`, the predicates of a recursion are the
+//! bindings of one `LetRec`; each is a set. The types of a recursion's columns come from the rules
+//! that can be bound without knowing them, and widen until nothing changes: a rule whose types are
+//! taken from itself alone says nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlparser::ast::SetOperator;
+
+use crate::error::{Error, Result, SqlState};
+use crate::plan::relation::{Binding, Relation};
+use crate::repr::ColumnType;
+use crate::sql::bind::coerce::Bound;
+use crate::sql::bind::comparable;
+use crate::sql::bind::context::Binder;
+use crate::sql::bind::query::{OutputColumn, Query};
+use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::setop::common;
+use crate::sql::datalog::ast::{HeadTerm, Name, Program, Rule, Term};
+use crate::sql::datalog::head::{Lattice, lattice_of};
+use crate::sql::datalog::strata::{Stratum, strata};
+
+/// How often the types of a recursion may widen.
+const WIDENINGS_MAX: usize = 32;
+
+/// A predicate that rules define.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    /// Its binding in the plan.
+    pub id: u64,
+    /// The names of its columns.
+    pub names: Vec<String>,
+    /// Their types, once they are known.
+    pub types: Option<Vec<ColumnType>>,
+}
+
+/// The predicates that are known so far.
+#[derive(Default)]
+pub struct Known(BTreeMap<String, Predicate>);
+
+impl Known {
+    /// The predicate of that name.
+    pub fn get(&self, name: &str) -> Option<&Predicate> {
+        self.0.get(name)
+    }
+
+    /// Whether a rule reads a predicate whose types are not known.
+    fn is_ahead(&self, rule: &Rule) -> bool {
+        rule.atoms().iter().any(|(atom, _)| {
+            let predicate = atom.bare_name().and_then(|name| self.0.get(&name));
+            predicate.is_some_and(|predicate| predicate.types.is_none())
+        })
+    }
+}
+
+/// What stands around a query: the predicates that it may read.
+enum Layer {
+    Plain(u64, Plan),
+    Recursive(Vec<Binding>, String),
+}
+
+impl Layer {
+    fn ids(&self) -> BTreeSet<u64> {
+        match self {
+            Layer::Plain(id, _) => BTreeSet::from([*id]),
+            Layer::Recursive(bindings, _) => bindings.iter().map(|b| b.id).collect(),
+        }
+    }
+}
+
+impl Binder<'_, '_> {
+    /// The rows of a program's query or, where it has none, of its rule `wanted`.
+    ///
+    /// All rules are bound, so that what is wrong is found, but only those are in the plan that
+    /// the query depends on.
+    pub fn program(
+        &mut self,
+        program: &Program,
+        wanted: Option<&Name>,
+    ) -> Result<(Plan, Vec<OutputColumn>)> {
+        let rules = self.with_session_rules(program)?;
+        check_rules(&rules)?;
+        let mut known = Known::default();
+        let mut layers = vec![];
+        for stratum in strata(&rules)? {
+            let layer = match stratum.recursive {
+                true => self.recursion_of_rules(&stratum, &rules, &mut known)?,
+                false => self.predicate_of_rules(&stratum.names[0], &rules, &mut known)?,
+            };
+            layers.push(layer);
+        }
+        let (plan, columns) = match (&program.find, wanted) {
+            (Some(find), _) => {
+                check_variables(find)?;
+                let rules = std::slice::from_ref(find);
+                let query = self.set_of(rules, &known, None, None)?.ok_or_else(unfinished)?;
+                (query.plan, query.columns)
+            }
+            (None, Some(name)) => {
+                let predicate = known.get(&name.folded).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("the program has no rule \"{}\"", name.written),
+                    )
+                    .with_hint("End it with FIND \u{2026} WHERE \u{2026}, or derive that relation.")
+                    .at(name.position)
+                })?;
+                let types = predicate.types.clone().ok_or_else(unfinished)?;
+                let columns = predicate.names.iter().zip(&types);
+                let columns = columns.map(|(name, ty)| OutputColumn {
+                    name: name.clone(),
+                    ty: *ty,
+                    literal: None,
+                });
+                let columns = columns.collect();
+                (Plan::local(predicate.id, types), columns)
+            }
+            (None, None) => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "a program that asks nothing stands alone as a statement",
+                )
+                .with_hint("End it with FIND \u{2026} WHERE \u{2026}."));
+            }
+        };
+        let relation = self.around(plan.relation, layers);
+        Ok((Plan { relation, types: plan.types }, columns))
+    }
+
+    /// The relation with the layers that it reads, itself or through others.
+    fn around(&mut self, mut relation: Relation, layers: Vec<Layer>) -> Relation {
+        for layer in layers.into_iter().rev() {
+            if !relation.reads_local(&layer.ids()) {
+                continue;
+            }
+            let body = Box::new(relation);
+            relation = match layer {
+                Layer::Plain(id, plan) => {
+                    Relation::Let { id, value: Box::new(plan.relation), body }
+                }
+                Layer::Recursive(bindings, _) => {
+                    Relation::LetRec { bindings, limit: self.round_limit(), body }
+                }
+            };
+        }
+        relation
+    }
+
+    /// A predicate that does not depend on itself.
+    fn predicate_of_rules(
+        &mut self,
+        name: &str,
+        rules: &[Rule],
+        known: &mut Known,
+    ) -> Result<Layer> {
+        let own: Vec<Rule> = rules.iter().filter(|r| r.name.folded == name).cloned().collect();
+        let lattice = lattice_of(own.iter())?;
+        let query = self.set_of(&own, known, lattice.as_ref(), None)?.ok_or_else(unfinished)?;
+        let id = self.fresh_let();
+        let types = Some(query.plan.types.clone());
+        let names = names_of(&query.columns);
+        known.0.insert(name.to_owned(), Predicate { id, names, types });
+        Ok(Layer::Plain(id, query.plan))
+    }
+
+    /// Predicates that depend on each other.
+    fn recursion_of_rules(
+        &mut self,
+        stratum: &Stratum,
+        rules: &[Rule],
+        known: &mut Known,
+    ) -> Result<Layer> {
+        let mut members: Vec<(String, Vec<Rule>, Option<Lattice>)> = vec![];
+        for name in &stratum.names {
+            let own: Vec<Rule> = rules.iter().filter(|r| r.name.folded == *name).cloned().collect();
+            let lattice = lattice_of(own.iter())?;
+            members.push((name.clone(), own, lattice));
+            let predicate = Predicate { id: self.fresh_let(), names: vec![], types: None };
+            known.0.insert(name.clone(), predicate);
+        }
+        self.settle_types(&members, known)?;
+        let mut bindings = vec![];
+        for (name, own, lattice) in &members {
+            let predicate = known.get(name).cloned().ok_or_else(unfinished)?;
+            let Some(columns) = predicate.types else { return Err(no_types(&own[0])) };
+            let query = self.set_of(own, known, lattice.as_ref(), Some(&columns))?;
+            let value = query.ok_or_else(unfinished)?.plan.relation;
+            bindings.push(Binding { id: predicate.id, value, columns });
+        }
+        Ok(Layer::Recursive(bindings, stratum.names.join(", ")))
+    }
+
+    /// Finds the types of the columns of a recursion.
+    fn settle_types(
+        &mut self,
+        members: &[(String, Vec<Rule>, Option<Lattice>)],
+        known: &mut Known,
+    ) -> Result<()> {
+        for _ in 0..WIDENINGS_MAX {
+            let mut changed = false;
+            for (name, own, lattice) in members {
+                let ready: Vec<Rule> =
+                    own.iter().filter(|rule| !known.is_ahead(rule)).cloned().collect();
+                if ready.is_empty() {
+                    continue;
+                }
+                let Some(query) = self.set_of(&ready, known, lattice.as_ref(), None)? else {
+                    continue;
+                };
+                let Some(predicate) = known.0.get_mut(name) else { continue };
+                let types: Vec<ColumnType> = query.columns.iter().map(|c| nullable(c.ty)).collect();
+                let given = best_names(own).into_iter().zip(names_of(&query.columns));
+                let names = given.map(|(best, name)| best.unwrap_or(name)).collect();
+                if predicate.types.as_ref() != Some(&types) {
+                    changed = true;
+                    predicate.types = Some(types);
+                }
+                if predicate.names.is_empty() {
+                    predicate.names = names;
+                }
+            }
+            if !changed {
+                return match members
+                    .iter()
+                    .find(|(_, own, _)| own.iter().any(|rule| known.is_ahead(rule)))
+                {
+                    None => Ok(()),
+                    Some((_, own, _)) => Err(no_types(&own[0])),
+                };
+            }
+        }
+        Err(Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            "the types of a recursion's columns do not settle",
+        )
+        .with_hint("Cast the terms of the heads to the types that are meant."))
+    }
+
+    /// What rules of one predicate derive, as a set; in these types, where they are given.
+    fn set_of(
+        &mut self,
+        rules: &[Rule],
+        known: &Known,
+        lattice: Option<&Lattice>,
+        types: Option<&[ColumnType]>,
+    ) -> Result<Option<Query>> {
+        let mut united: Option<Query> = None;
+        for rule in rules {
+            let queries =
+                self.of_rule(rule, |binder| binder.rows_of_rule(rule, known, lattice.is_some()))?;
+            for query in queries {
+                united = Some(match united {
+                    None => query,
+                    Some(before) => {
+                        self.united_rules(before, query).map_err(|error| differing(rule, error))?
+                    }
+                });
+            }
+        }
+        let Some(mut query) = united else { return Ok(None) };
+        for (column, name) in query.columns.iter_mut().zip(best_names(rules)) {
+            column.name = name.unwrap_or_else(|| column.name.clone());
+        }
+        let wanted: Vec<ColumnType> = match types {
+            Some(types) => types.to_vec(),
+            None => query.columns.iter().map(|column| column.ty).collect(),
+        };
+        let columns = query.columns.clone();
+        let mut plan = self.coerced(query, &wanted)?;
+        comparable::equal(plan.types.iter().map(|ty| ty.scalar))?;
+        plan = match lattice {
+            Some(lattice) => self.joined(plan, lattice, types.is_some())?,
+            None => plan.distinct(),
+        };
+        let columns = columns.into_iter().zip(&plan.types);
+        let columns =
+            columns.map(|(column, ty)| OutputColumn { ty: *ty, literal: None, ..column }).collect();
+        Ok(Some(Query::of(plan, columns)))
+    }
+
+    /// The rows of two rules together; literals keep what they may still become.
+    fn united_rules(&mut self, before: Query, query: Query) -> Result<Query> {
+        let mut types = vec![];
+        for (a, b) in before.columns.iter().zip(&query.columns) {
+            types.push(common(a, b, "rule")?);
+        }
+        self.united(before, SetOperator::Union, true, query, false)
+    }
+
+    /// The least or greatest values of each group. `cyclic`: in a recursion, where no group means
+    /// no row.
+    fn joined(&mut self, plan: Plan, lattice: &Lattice, cyclic: bool) -> Result<Plan> {
+        let typed = |at: usize| Typed::column(at, plan.types[at]);
+        let (mut group, mut aggregates, mut places) = (vec![], vec![], vec![]);
+        let groups = lattice.iter().filter(|extreme| extreme.is_none()).count();
+        for (at, extreme) in lattice.iter().enumerate() {
+            let Some(extreme) = extreme else {
+                places.push((group.len(), None));
+                group.push(typed(at));
+                continue;
+            };
+            let bound = vec![Bound::Typed(typed(at))];
+            let (func, _, args) = self.resolved_aggregate(extreme.name(), bound, None)?;
+            places.push((groups + aggregates.len(), Some(plan.types[at])));
+            aggregates.push(crate::expr::aggregate::Aggregate {
+                func,
+                args,
+                order: vec![],
+                distinct: false,
+                filter: None,
+            });
+        }
+        let reduced = match cyclic {
+            true => plan.reduce(group, aggregates),
+            false => self.reduced(plan, group, aggregates),
+        };
+        let mut exprs = vec![];
+        for (at, before) in places {
+            let column = Typed::column(at, reduced.types[at]);
+            exprs.push(match before {
+                Some(ty) if ty.scalar != column.ty.scalar => {
+                    let wanted = nullable(ty);
+                    self.implicit(column.clone().into(), wanted)?.unwrap_or(column)
+                }
+                _ => column,
+            });
+        }
+        Ok(reduced.select(exprs))
+    }
+
+    /// Binds something of a rule: what is wrong in it names the rule.
+    fn of_rule<T>(&mut self, rule: &Rule, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let Some(lines) = &rule.lines else {
+            return bind(self).map_err(|error| in_rule(rule, error));
+        };
+        let lines = std::mem::replace(&mut self.lines, lines.clone());
+        let edits = self.edits.take();
+        let bound = bind(self);
+        (self.lines, self.edits) = (lines, edits);
+        bound.map_err(|error| Error { position: None, ..in_rule(rule, error) })
+    }
+}
+
+/// Says in which rule something is wrong, where nothing else is said.
+fn in_rule(rule: &Rule, error: Error) -> Error {
+    match error.detail {
+        Some(_) => error,
+        None => error.with_detail(format!("In the rule {}.", rule.text)),
+    }
+}
+
+fn nullable(ty: ColumnType) -> ColumnType {
+    ColumnType { nullable: true, ..ty }
+}
+
+fn names_of(columns: &[OutputColumn]) -> Vec<String> {
+    columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// For each column the name that the first rule gives it which gives it one.
+fn best_names(rules: &[Rule]) -> Vec<Option<String>> {
+    let arity = rules.first().map_or(0, |rule| rule.head.len());
+    let mut found: Vec<Option<String>> = vec![];
+    for at in 0..arity {
+        let of = |head: &HeadTerm| match (&head.alias, &head.term, &head.lattice) {
+            (Some(alias), ..) => Some(alias.clone()),
+            (_, Term::Variable(name), _) => Some(name.folded.clone()),
+            (_, _, Some((extreme, _))) => Some(extreme.name().to_owned()),
+            _ => None,
+        };
+        let name = rules.iter().filter_map(|rule| rule.head.get(at)).find_map(of);
+        found.push(name.filter(|name| !found.contains(&Some(name.clone()))));
+    }
+    found
+}
+
+/// Fails where rules of one name differ in arity, or a rule in the case of its variables.
+fn check_rules(rules: &[Rule]) -> Result<()> {
+    let mut arity: BTreeMap<&str, &Rule> = BTreeMap::new();
+    for rule in rules {
+        check_variables(rule).map_err(|error| in_rule(rule, error))?;
+        let first = arity.entry(&rule.name.folded).or_insert(rule);
+        if first.head.len() != rule.head.len() {
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "rule \"{}\" derives {} columns here and {} there",
+                    rule.name.written,
+                    rule.head.len(),
+                    first.head.len()
+                ),
+            )
+            .with_detail(format!("The rules are {} and {}.", first.text, rule.text))
+            .at(rule.name.position));
+        }
+    }
+    Ok(())
+}
+
+/// Fails where two names differ in their case alone: SQL makes one of them.
+fn check_variables(rule: &Rule) -> Result<()> {
+    let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
+    let mut terms: Vec<&Term> = rule.head.iter().map(|head| &head.term).collect();
+    for (atom, _) in rule.atoms() {
+        terms.extend(atom.args.iter().map(|arg| &arg.term));
+    }
+    for term in terms {
+        let Term::Variable(name) = term else { continue };
+        let first = seen.entry(&name.folded).or_insert(name);
+        if first.written != name.written {
+            return Err(Error::new(
+                SqlState::AMBIGUOUS_COLUMN,
+                format!(
+                    "variables \"{}\" and \"{}\" differ only in their case",
+                    first.written, name.written
+                ),
+            )
+            .with_hint("Names are folded as in SQL: spell them alike, or rename one.")
+            .at(name.position));
+        }
+    }
+    Ok(())
+}
+
+fn differing(rule: &Rule, error: Error) -> Error {
+    let hint = "All rules of one name derive the same types: cast the term.";
+    let error = in_rule(rule, error).at(rule.name.position);
+    if error.hint.is_some() { error } else { error.with_hint(hint) }
+}
+
+fn no_types(rule: &Rule) -> Error {
+    Error::new(
+        SqlState::INDETERMINATE_DATATYPE,
+        format!("rule \"{}\" derives from nothing but itself", rule.name.written),
+    )
+    .with_detail(format!("In the rule {}.", rule.text))
+    .with_hint("A recursion begins with a rule that does not read it.")
+    .at(rule.name.position)
+}
+
+fn unfinished() -> Error {
+    Error::internal("a rule without rows")
+}
