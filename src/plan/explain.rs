@@ -163,7 +163,7 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
         Relation::Get { id: Id::Global(id), .. } => Item::new("Get").word("", names(*id)),
         Relation::Get { id: Id::Local(id), .. } => Item::new("Get").word("", format!("l{id}")),
         Relation::Let { id, .. } => Item::new("Let").word("", format!("l{id}")),
-        Relation::LetRec { bindings, limit, .. } => let_rec(bindings, *limit),
+        Relation::LetRec { bindings, limit, .. } => let_rec(bindings, limit.as_ref()),
         Relation::Project { outputs, .. } => Item::new("Project").list("", columns(outputs)),
         Relation::Map { exprs, .. } => Item::new("Map").list("", exprs),
         Relation::FlatMap { func, args, .. } => flat_map(func, args),
@@ -189,12 +189,12 @@ fn own(relation: &Relation, names: Names<'_>) -> Item {
     }
 }
 
-fn let_rec(bindings: &[Binding], limit: Option<RoundLimit>) -> Item {
+fn let_rec(bindings: &[Binding], limit: Option<&RoundLimit>) -> Item {
     rounds(Item::new("LetRec").list("", bindings.iter().map(|b| format!("l{}", b.id))), limit)
 }
 
-fn rounds(item: Item, limit: Option<RoundLimit>) -> Item {
-    let Some(RoundLimit { rounds, fails }) = limit else { return item };
+fn rounds(item: Item, limit: Option<&RoundLimit>) -> Item {
+    let Some(RoundLimit { rounds, fails, .. }) = limit else { return item };
     item.word("rounds", rounds).flag("returns", !fails)
 }
 
@@ -401,7 +401,7 @@ impl Shown<'_> {
         id: NodeId,
         nodes: &[Node],
         values: &[NodeId],
-        limit: Option<RoundLimit>,
+        limit: Option<&RoundLimit>,
     ) -> Item {
         let inner = Dataflow { nodes: nodes.to_vec(), ..self.dataflow.clone() };
         let (mut readers, aliases) = (BTreeMap::new(), BTreeMap::new());
@@ -443,7 +443,9 @@ impl Shown<'_> {
                 top_k(group_key, order, *limit, *offset).flag("ties", *ties).flag("rank", *rank)
             }
             Node::Window { partition, order, calls, .. } => window(partition, order, calls),
-            Node::Loop { nodes, values, limit, .. } => self.of_loop(id, nodes, values, *limit),
+            Node::Loop { nodes, values, limit, .. } => {
+                self.of_loop(id, nodes, values, limit.as_ref())
+            }
             Node::Leave { variable, .. } => Item::new("Leave").word("", format!("v{variable}")),
             Node::Entered { input } => Item::new("Enter").word("", format!("e{input}")),
             Node::Variable { variable } => Item::new("Get").word("", format!("v{variable}")),

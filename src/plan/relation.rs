@@ -186,12 +186,14 @@ pub struct Binding {
 }
 
 /// After how many rounds a recursion ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RoundLimit {
     /// So many times the values are made.
     pub rounds: u64,
     /// Whether it is an error that something would still change.
     pub fails: bool,
+    /// What that error says does not end, where it is more than "the recursion".
+    pub of: Option<String>,
 }
 
 /// Expressions that must be equal for a joined row.

@@ -92,6 +92,9 @@ fn renumber(query: &mut Relation, id: GlobalId) {
     let shift = |local: u64| local | (id.0 << 24);
     query.visit_mut_post(&mut |node| match node {
         Relation::Let { id, .. } => *id = shift(*id),
+        Relation::LetRec { bindings, .. } => {
+            bindings.iter_mut().for_each(|binding| binding.id = shift(binding.id));
+        }
         Relation::Get { id: Id::Local(local), .. } => *local = shift(*local),
         _ => {}
     });

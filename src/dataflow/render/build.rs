@@ -204,7 +204,7 @@ impl<'s, 'p> Walk<'s, 'p> {
             }
             Node::Threshold { input, types } => self.threshold(id, *input, types),
             Node::Loop { inputs, nodes, values, limit } => {
-                self.looped(id, inputs, &Loop { nodes, values, limit: *limit })
+                self.looped(id, inputs, &Loop { nodes, values, limit: limit.clone() })
             }
             Node::Leave { of, variable } => {
                 let Data::Looped(values) = &self.done[*of].data else {

@@ -92,28 +92,30 @@ pub(super) fn iterate<'s>(
         let cut: Vec<_> = cut.into_iter().map(|cut| cut.leave(outer)).collect();
         (values, errors, cut)
     });
-    if let Some(RoundLimit { rounds, fails: true }) = plan.limit {
+    if let Some(limit @ RoundLimit { fails: true, .. }) = &plan.limit {
         for rows in cut {
-            errors.extend(unfinished(rows, rounds));
+            errors.extend(unfinished(rows, limit));
         }
     }
     (values, errors, places)
 }
 
 /// The error of a loop that does not end within so many rounds.
-pub fn endless(rounds: u64) -> EvalError {
+pub fn endless(limit: &RoundLimit) -> EvalError {
+    let RoundLimit { rounds, of, .. } = limit;
+    let what = of.as_deref().unwrap_or("the recursion");
     EvalError {
         hint: Some("Raise the setting recursion_limit if the recursion does end.".into()),
         ..EvalError::new(
             SqlState::PROGRAM_LIMIT_EXCEEDED,
-            format!("the recursion does not end within {rounds} rounds"),
+            format!("{what} does not end within {rounds} rounds"),
         )
     }
 }
 
 /// An error where a loop that was cut off would have gone on.
-fn unfinished(rows: RowsByKey<'_>, rounds: u64) -> Option<Rows<'_>> {
-    let error = endless(rounds);
+fn unfinished<'s>(rows: RowsByKey<'s>, limit: &RoundLimit) -> Option<Rows<'s>> {
+    let error = endless(limit);
     let arranged = arrange_rows(rows.map(|(_, row)| (row, Row::EMPTY)), "Arrange unfinished");
     let logic: GroupLogic = Box::new(move |_, rows, answer| {
         if rows.iter().any(|(_, count)| *count != 0) {
@@ -218,7 +220,7 @@ impl<'i, 'p> Inside<'i, 'p> {
                     types: types.clone(),
                     group_key: group_key.clone(),
                     order: order.clone(),
-                    limit: *limit,
+                    limit: limit.clone(),
                     offset: *offset,
                     ties: *ties,
                     rank: *rank,
@@ -395,9 +397,10 @@ impl<'i, 'p> Inside<'i, 'p> {
             let keyed = self.rows(*value).map(|(_, row)| (row, Row::EMPTY));
             let whole = arrange_rows(keyed, "Consolidate");
             let whole = whole.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)));
-            let value = match plan.limit {
+            let value = match &plan.limit {
                 None => whole,
                 Some(RoundLimit { rounds, .. }) => {
+                    let rounds = *rounds;
                     let beyond = whole.clone().inner.filter(move |(_, t, _)| t.inner >= rounds);
                     cut.push(beyond.as_collection());
                     whole.inner.filter(move |(_, t, _)| t.inner < rounds).as_collection()

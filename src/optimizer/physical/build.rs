@@ -250,7 +250,7 @@ impl<'a> Builder<'a> {
                 args: args.clone(),
             },
             Relation::LetRec { bindings, limit, body } => {
-                self.let_rec(bindings, *limit)?;
+                self.let_rec(bindings, limit.clone())?;
                 return self.collection(body);
             }
             Relation::Reduce { input, group_key, aggregates } => {

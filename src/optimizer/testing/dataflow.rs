@@ -227,7 +227,7 @@ fn run_loop(dataflow: &Dataflow, of: usize, variable: usize, done: &[Done]) -> B
         let made = run_nodes(&inner, &BTreeMap::new(), &entered, &variables);
         let next: Vec<Bag> = values.iter().map(|value| made[*value].rows()).collect();
         let same = next.iter().zip(&variables).all(|(a, b)| a.rows == b.rows);
-        if same || limit.is_some_and(|limit| round == limit.rounds) {
+        if same || limit.as_ref().is_some_and(|limit| round == limit.rounds) {
             errors.extend(next.into_iter().flat_map(|bag| bag.errors));
             break;
         }

@@ -113,7 +113,9 @@ impl World {
                 self.locals.insert(*id, value);
                 self.evaluate(body)
             }
-            Relation::LetRec { bindings, limit, body } => self.let_rec(bindings, *limit, body),
+            Relation::LetRec { bindings, limit, body } => {
+                self.let_rec(bindings, limit.as_ref(), body)
+            }
             Relation::Join { .. } => self.join(relation),
             Relation::FlatMap { input, func, args } => {
                 flat_map(&input.typ().scalars(), self.evaluate(input), func, args)
@@ -148,7 +150,12 @@ impl World {
     }
 
     /// Round after round, until nothing changes or the limit is there.
-    fn let_rec(&mut self, bindings: &[Binding], limit: Option<RoundLimit>, body: &Relation) -> Bag {
+    fn let_rec(
+        &mut self,
+        bindings: &[Binding],
+        limit: Option<&RoundLimit>,
+        body: &Relation,
+    ) -> Bag {
         bindings.iter().for_each(|b| {
             self.locals.insert(b.id, Bag::default());
         });

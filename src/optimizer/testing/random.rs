@@ -154,7 +154,7 @@ impl Random {
         }
         let value = Relation::union(vec![base, next]);
         let value = if self.chance(70) { value.distinct() } else { value };
-        let limit = Some(RoundLimit { rounds: self.0.random_range(1..4), fails: false });
+        let limit = Some(RoundLimit { rounds: self.0.random_range(1..4), fails: false, of: None });
         let body = if self.chance(30) { local.clone().cross(local) } else { local };
         let bindings = vec![Binding { id, value, columns }];
         Relation::LetRec { bindings, limit, body: Box::new(body) }
@@ -194,7 +194,7 @@ impl Random {
             let value = if self.chance(60) { value.distinct() } else { value };
             bindings.push(Binding { id, value, columns: columns.clone() });
         }
-        let limit = Some(RoundLimit { rounds: self.0.random_range(1..5), fails: false });
+        let limit = Some(RoundLimit { rounds: self.0.random_range(1..5), fails: false, of: None });
         let body = match self.chance(50) {
             true => locals[0].clone(),
             false => Relation::union(locals),

@@ -278,7 +278,7 @@ impl Binder<'_, '_> {
     pub fn round_limit(&self) -> Option<RoundLimit> {
         let setting = (self.cx.variables)("recursion_limit");
         let rounds = setting.and_then(|text| text.parse().ok()).filter(|rounds| *rounds > 0);
-        rounds.map(|rounds| RoundLimit { rounds, fails: true })
+        rounds.map(|rounds| RoundLimit { rounds, fails: true, of: None })
     }
 
     /// Names columns as WITH does. Errors: 42P10 where it names too many.

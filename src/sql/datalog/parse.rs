@@ -435,7 +435,8 @@ impl Parse<'_> {
     }
 }
 
-const HEAD_HINT: &str = "A rule is head(X, …) <- body(X, …), …; a fact is name(constant, …); a query is FIND … WHERE ….";
+const HEAD_HINT: &str =
+    "Rules are head(X, …) <- body(X, …), …; facts name(constant, …); queries FIND … WHERE ….";
 
 fn is_constant(word: &str) -> bool {
     ["true", "false", "null"].iter().any(|constant| word.eq_ignore_ascii_case(constant))

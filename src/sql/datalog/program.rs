@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlparser::ast::SetOperator;
 
 use crate::error::{Error, Result, SqlState};
-use crate::plan::relation::{Binding, Relation};
+use crate::plan::relation::{Binding, Relation, RoundLimit};
 use crate::repr::ColumnType;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::comparable;
@@ -58,6 +58,7 @@ impl Known {
 /// What stands around a query: the predicates that it may read.
 enum Layer {
     Plain(u64, Plan),
+    /// With what is said of it where it does not end.
     Recursive(Vec<Binding>, String),
 }
 
@@ -140,8 +141,10 @@ impl Binder<'_, '_> {
                 Layer::Plain(id, plan) => {
                     Relation::Let { id, value: Box::new(plan.relation), body }
                 }
-                Layer::Recursive(bindings, _) => {
-                    Relation::LetRec { bindings, limit: self.round_limit(), body }
+                Layer::Recursive(bindings, of) => {
+                    let limit = self.round_limit();
+                    let limit = limit.map(|limit| RoundLimit { of: Some(of), ..limit });
+                    Relation::LetRec { bindings, limit, body }
                 }
             };
         }
@@ -189,7 +192,9 @@ impl Binder<'_, '_> {
             let value = query.ok_or_else(unfinished)?.plan.relation;
             bindings.push(Binding { id: predicate.id, value, columns });
         }
-        Ok(Layer::Recursive(bindings, stratum.names.join(", ")))
+        let names: Vec<String> = stratum.names.iter().map(|name| format!("\"{name}\"")).collect();
+        let what = if names.len() == 1 { "rule" } else { "the recursion of rules" };
+        Ok(Layer::Recursive(bindings, format!("{what} {}", names.join(", "))))
     }
 
     /// Finds the types of the columns of a recursion.

@@ -32,7 +32,7 @@ pub fn rewrite(
     cursor.expect_words(&["with", "mutually", "recursive"])?;
     let limit = if cursor.token(&Token::LParen) { Some(options(&mut cursor)?) } else { None };
     let mut value = MARK.to_owned();
-    if let Some(RoundLimit { rounds, fails }) = limit {
+    if let Some(RoundLimit { rounds, fails, .. }) = limit {
         value.push_str(&format!(" {} {rounds}", if fails { "error" } else { "return" }));
     }
     let mark = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
@@ -70,7 +70,7 @@ fn options(cursor: &mut Cursor<'_>) -> Result<RoundLimit> {
     };
     cursor.next();
     cursor.expect_token(&Token::RParen)?;
-    Ok(RoundLimit { rounds, fails: !returns })
+    Ok(RoundLimit { rounds, fails: !returns, of: None })
 }
 
 /// What the first expression of WITH RECURSIVE says of mutual recursion: nothing where it is one of
@@ -79,5 +79,5 @@ pub fn marked(name: &str) -> Option<Option<RoundLimit>> {
     let mut words = name.strip_prefix(MARK)?.split_whitespace();
     let fails = words.next().map(|word| word == "error");
     let rounds = words.next().and_then(|rounds| rounds.parse().ok());
-    Some(fails.zip(rounds).map(|(fails, rounds)| RoundLimit { rounds, fails }))
+    Some(fails.zip(rounds).map(|(fails, rounds)| RoundLimit { rounds, fails, of: None }))
 }

@@ -143,9 +143,9 @@ fn run_loop(plan: &Dataflow, of: usize, variable: usize, done: &[Content]) -> Co
         }
         let next: Vec<Content> = values.iter().map(|value| made[*value].clone()).collect();
         let same = next.iter().zip(&variables).all(|(a, b)| a.rows == b.rows);
-        if same || limit.is_some_and(|limit| round == limit.rounds) {
-            if let Some(limit) = limit.filter(|limit| !same && limit.fails) {
-                errors.insert(super::super::iterate::endless(limit.rounds));
+        if same || limit.as_ref().is_some_and(|limit| round == limit.rounds) {
+            if let Some(limit) = limit.as_ref().filter(|limit| !same && limit.fails) {
+                errors.insert(super::super::iterate::endless(limit));
             }
             errors.extend(made.iter().flat_map(|content| content.errors.clone()));
             break;

@@ -193,7 +193,7 @@ fn counted() -> Dataflow {
     let first = grouped(&mut nodes, input, 3);
     let next = step(&mut nodes, 1, 1);
     let second = grouped(&mut nodes, next, 4);
-    looped(nodes, vec![first, second], Some(RoundLimit { rounds: 4, fails: false }))
+    looped(nodes, vec![first, second], Some(RoundLimit { rounds: 4, fails: false, of: None }))
 }
 
 fn check_all(workers: usize, seeds: u64) {
@@ -201,8 +201,8 @@ fn check_all(workers: usize, seeds: u64) {
     for seed in 0..seeds {
         let plans = [
             reachability(None),
-            reachability(Some(RoundLimit { rounds: 2, fails: false })),
-            reachability(Some(RoundLimit { rounds: 2, fails: true })),
+            reachability(Some(RoundLimit { rounds: 2, fails: false, of: None })),
+            reachability(Some(RoundLimit { rounds: 2, fails: true, of: None })),
             walks(),
             distances(false),
             distances(true),
