@@ -6,6 +6,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::repr::array;
 use crate::repr::bits;
 use crate::repr::datetime;
+use crate::repr::datetime::TimeTz;
 use crate::repr::jsonb::{JsonbRef, check_json};
 use crate::repr::jsonpath;
 use crate::repr::network;
@@ -92,6 +93,12 @@ pub fn parse_binary<'a>(
         }
         ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_binary(ty, bytes)?),
         ScalarType::Macaddr => Datum::Macaddr(fixed(bytes)?),
+        ScalarType::TimeTz => {
+            let raw: [u8; 12] = fixed(bytes)?;
+            let micros = i64::from_be_bytes(fixed(&raw[..8])?);
+            let west = i32::from_be_bytes(fixed(&raw[8..])?);
+            Datum::TimeTz(TimeTz::checked(micros, west)?.rounded(typmod))
+        }
         ScalarType::JsonPath => Datum::JsonPath(jsonpath(bytes, arena)?),
         ScalarType::Range(kind) => range::parse_range_binary(kind, bytes, arena)?.datum_in(arena),
         ScalarType::Multirange(kind) => {
@@ -142,6 +149,10 @@ pub fn format_binary(datum: &Datum<'_>, ty: ScalarType, out: &mut Vec<u8>) {
         Datum::Bits(v) => bits::format_binary(v, out),
         Datum::Inet(v) => network::format_binary(&v, ty, out),
         Datum::Macaddr(v) => out.extend_from_slice(&v),
+        Datum::TimeTz(v) => {
+            out.extend_from_slice(&v.micros.to_be_bytes());
+            out.extend_from_slice(&v.west.to_be_bytes());
+        }
         Datum::Range(kind, v) => range::format_range_binary(&Range::read(kind, v), out),
         Datum::Multirange(kind, v) => range::format_multirange_binary(kind, v, out),
         Datum::Array(element, v) => array::format_binary(&ArrayRef::new(element, v), out),

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::repr::array::ArrayRef;
 use crate::repr::bits::BitsRef;
+use crate::repr::datetime::TimeTz;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
@@ -56,6 +57,7 @@ pub enum Datum<'a> {
     Record(RecordType, &'a [u8]),
     /// Nanoseconds from 1970-01-01 in UTC.
     TimestampNs(i64),
+    TimeTz(TimeTz),
     /// What it is of, and the bytes that [`Range`] reads.
     Range(RangeKind, &'a [u8]),
     /// What it is of, and the bytes that [`ranges_of`](crate::repr::range::ranges_of) reads.
@@ -124,6 +126,7 @@ impl Datum<'_> {
             (Datum::Bits(a), Datum::Bits(b)) => a.compare(*b),
             (Datum::Inet(a), Datum::Inet(b)) => a.compare(b),
             (Datum::Macaddr(a), Datum::Macaddr(b)) => a.cmp(b),
+            (Datum::TimeTz(a), Datum::TimeTz(b)) => a.cmp(b),
             (Datum::Enum(_, a), Datum::Enum(_, b)) => a.cmp(b),
             (Datum::Record(t, a), Datum::Record(u, b)) => {
                 RecordRef::new(*t, a).compare(&RecordRef::new(*u, b))
@@ -179,6 +182,7 @@ impl Datum<'_> {
             Datum::TimestampNs(_) => 25,
             Datum::Range(..) => 26,
             Datum::Multirange(..) => 27,
+            Datum::TimeTz(_) => 28,
         }
     }
 }

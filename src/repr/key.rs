@@ -25,6 +25,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::repr::datetime::TimeTz;
 use crate::repr::numeric::key_length;
 use crate::repr::range::{Range, RangeKind, ranges_of};
 use crate::repr::record::{RecordRef, RecordType};
@@ -85,6 +86,7 @@ impl ScalarType {
             ScalarType::Array(_) | ScalarType::Bit | ScalarType::Varbit => false,
             ScalarType::Range(_) | ScalarType::Multirange(_) => false,
             ScalarType::Inet | ScalarType::Cidr | ScalarType::Macaddr => true,
+            ScalarType::TimeTz => true,
             ScalarType::Enum(_) => true,
             ScalarType::Record(_) => false,
         }
@@ -275,6 +277,10 @@ fn put(ty: ScalarType, datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(v.bytes());
         }
         Datum::Macaddr(v) => out.extend_from_slice(&v),
+        Datum::TimeTz(v) => {
+            out.extend_from_slice(&(v.utc_micros() as u64 ^ (1 << 63)).to_be_bytes());
+            out.extend_from_slice(&(v.west as u32 ^ (1 << 31)).to_be_bytes());
+        }
         Datum::Range(kind, v) => put_range(&Range::read(kind, v), out),
         Datum::Multirange(kind, v) => {
             for range in ranges_of(kind, v) {
@@ -399,6 +405,11 @@ fn get<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
             Datum::Inet(Inet::new(bits, address))
         }
         ScalarType::Macaddr => Datum::Macaddr(take(at)),
+        ScalarType::TimeTz => {
+            let utc = long(at);
+            let west = (u32::from_be_bytes(take(at)) ^ (1 << 31)) as i32;
+            Datum::TimeTz(TimeTz { micros: utc - i64::from(west) * 1_000_000, west })
+        }
         other => panic!("a key of {} is not read back", other.display_name()),
     }
 }
@@ -531,6 +542,10 @@ mod tests {
                     false => Datum::Inet(Inet::new(rng.random_range(0..=128), &bytes)),
                 }
             }
+            ScalarType::TimeTz => Datum::TimeTz(TimeTz {
+                micros: rng.random_range(0..3) * 3_600_000_000,
+                west: rng.random_range(-1..2) * 3600,
+            }),
             ScalarType::Macaddr => Datum::Macaddr([rng.random_range(0..3); 6]),
             ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),
             ScalarType::Range(kind) => random_range(kind, rng, arena).datum_in(arena),

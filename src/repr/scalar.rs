@@ -64,6 +64,7 @@ pub enum ScalarType {
     RegNamespace,
     Range(RangeKind),
     Multirange(RangeKind),
+    TimeTz,
 }
 
 /// The type of an array's elements: any type but an array's, by its place in
@@ -197,7 +198,7 @@ macro_rules! facts {
 
 impl ScalarType {
     /// How many types are not arrays.
-    pub const ELEMENT_COUNT: usize = 50;
+    pub const ELEMENT_COUNT: usize = 51;
 
     /// Every type that is no array, in the order of declaration.
     pub const ELEMENTS: [ScalarType; ScalarType::ELEMENT_COUNT] = [
@@ -251,6 +252,7 @@ impl ScalarType {
         ScalarType::Multirange(RangeKind::Ts),
         ScalarType::Multirange(RangeKind::Tstz),
         ScalarType::Multirange(RangeKind::Date),
+        ScalarType::TimeTz,
     ];
 
     /// Every type: those that are no arrays, then their arrays in the same order.
@@ -353,6 +355,7 @@ impl ScalarType {
             Macaddr => 25,
             JsonPath => 26,
             TimestampNs => 27,
+            TimeTz => 50,
             Range(kind) => 38 + kind as u32,
             Multirange(kind) => 44 + kind as u32,
             Enum(ty) => ENUMS + ty.place(),
@@ -409,6 +412,7 @@ impl ScalarType {
             ScalarType::Bytea => facts!(17, "bytea", "bytea", -1, 1001),
             ScalarType::Date => facts!(1082, "date", "date", 4, 1182),
             ScalarType::Time => facts!(1083, "time", "time without time zone", 8, 1183),
+            ScalarType::TimeTz => facts!(1266, "timetz", "time with time zone", 12, 1270),
             ScalarType::Timestamp => {
                 facts!(1114, "timestamp", "timestamp without time zone", 8, 1115)
             }

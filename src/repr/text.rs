@@ -98,6 +98,9 @@ pub fn parse_text<'a>(
             Datum::Bits(bits::parse_text(ty, typmod, text, arena)?)
         }
         ScalarType::Inet | ScalarType::Cidr => Datum::Inet(network::parse_text(ty, text)?),
+        ScalarType::TimeTz => {
+            Datum::TimeTz(datetime::parse_timetz(text, settings)?.rounded(typmod))
+        }
         ScalarType::Macaddr => Datum::Macaddr(network::parse_mac(text)?),
         ScalarType::JsonPath => {
             let path = jsonpath::parsed(checked_text(text)?)?;
@@ -147,6 +150,7 @@ pub fn format_text(datum: &Datum<'_>, ty: ScalarType, settings: &FormatSettings,
         Datum::Bits(v) => bits::format_text(v, out),
         Datum::Inet(v) => network::push_network(&v, ty == ScalarType::Cidr, out),
         Datum::Macaddr(v) => network::format_mac(v, out),
+        Datum::TimeTz(v) => v.format(out),
         Datum::Range(kind, v) => {
             range::format_range_text(&Range::read(kind, v), settings, out);
         }
@@ -195,6 +199,7 @@ impl ScalarType {
             Datum::Bits(_) => matches!(self, ScalarType::Bit | ScalarType::Varbit),
             Datum::Inet(_) => matches!(self, ScalarType::Inet | ScalarType::Cidr),
             Datum::Macaddr(_) => self == ScalarType::Macaddr,
+            Datum::TimeTz(_) => self == ScalarType::TimeTz,
             Datum::JsonPath(_) => self == ScalarType::JsonPath,
             Datum::Range(kind, _) => self == ScalarType::Range(*kind),
             Datum::Multirange(kind, _) => self == ScalarType::Multirange(*kind),

@@ -16,6 +16,7 @@
 //! were encoded. Text is not checked again; other bytes may panic or give nonsense.
 
 use crate::repr::bits::BitsRef;
+use crate::repr::datetime::TimeTz;
 use crate::repr::jsonb::JsonbRef;
 use crate::repr::network::Inet;
 use crate::repr::numeric::NumericRef;
@@ -162,6 +163,7 @@ impl ScalarType {
             ScalarType::Array(_) | ScalarType::Json | ScalarType::JsonPath => None,
             ScalarType::Bit | ScalarType::Varbit | ScalarType::Inet | ScalarType::Cidr => None,
             ScalarType::Macaddr => Some(6),
+            ScalarType::TimeTz => Some(12),
             ScalarType::Enum(_) | ScalarType::Record(_) => None,
             ScalarType::Range(_) | ScalarType::Multirange(_) => None,
         }
@@ -207,6 +209,10 @@ pub(super) fn put_value(datum: &Datum<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(v.bytes());
         }
         Datum::Macaddr(v) => out.extend_from_slice(&v),
+        Datum::TimeTz(v) => {
+            out.extend_from_slice(&v.micros.to_le_bytes());
+            out.extend_from_slice(&v.west.to_le_bytes());
+        }
     }
 }
 
@@ -259,6 +265,10 @@ pub(super) fn take_value<'a>(ty: ScalarType, at: &mut &'a [u8]) -> Datum<'a> {
             Datum::Inet(Inet::new(bytes[0], &bytes[1..]))
         }
         ScalarType::Macaddr => Datum::Macaddr(take(at)),
+        ScalarType::TimeTz => {
+            let micros = i64::from_le_bytes(take(at));
+            Datum::TimeTz(TimeTz { micros, west: i32::from_le_bytes(take(at)) })
+        }
         ScalarType::Enum(of) => Datum::Enum(of, take_str(at)),
         ScalarType::Record(of) => Datum::Record(of, take_bytes(at)),
         ScalarType::Range(kind) => Datum::Range(kind, take_bytes(at)),

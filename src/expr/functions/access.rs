@@ -44,6 +44,8 @@ accessors! {
     date: Date -> i32;
     /// The value of a time.
     time: Time -> i64;
+    /// The value of a timetz.
+    timetz: TimeTz -> crate::repr::datetime::TimeTz;
     /// The value of a timestamp.
     timestamp: Timestamp -> i64;
     /// The value of a timestamptz.

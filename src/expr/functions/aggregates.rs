@@ -53,6 +53,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
     const BPCHAR: Args = &[Some(Bpchar)];
     const DATE: Args = &[Some(Date)];
     const TIME: Args = &[Some(Time)];
+    const TIMETZ: Args = &[Some(TimeTz)];
     const TIMESTAMP: Args = &[Some(Timestamp)];
     const TIMESTAMPTZ: Args = &[Some(TimestampTz)];
     const TIMESTAMP_NS: Args = &[Some(TimestampNs)];
@@ -94,6 +95,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2245, "min", BPCHAR, Min(Bpchar)),
         def(2138, "min", DATE, Min(Date)),
         def(2139, "min", TIME, Min(Time)),
+        def(2140, "min", TIMETZ, Min(TimeTz)),
         def(2142, "min", TIMESTAMP, Min(Timestamp)),
         def(2143, "min", TIMESTAMPTZ, Min(TimestampTz)),
         def(90_860, "min", TIMESTAMP_NS, Min(TimestampNs)),
@@ -110,6 +112,7 @@ pub static AGGREGATES: &[AggregateDef] = &{
         def(2244, "max", BPCHAR, Max(Bpchar)),
         def(2122, "max", DATE, Max(Date)),
         def(2123, "max", TIME, Max(Time)),
+        def(2124, "max", TIMETZ, Max(TimeTz)),
         def(2126, "max", TIMESTAMP, Max(Timestamp)),
         def(2127, "max", TIMESTAMPTZ, Max(TimestampTz)),
         def(90_861, "max", TIMESTAMP_NS, Max(TimestampNs)),

@@ -185,7 +185,7 @@ fn with_modifier(ty: ScalarType, typmod: i32) -> String {
             let scale = ((packed & 0x7ff) ^ 0x400) - 0x400;
             format!("{name}({},{scale})", packed >> 16)
         }
-        Time | Timestamp | TimestampTz => match name.split_once(' ') {
+        Time | TimeTz | Timestamp | TimestampTz => match name.split_once(' ') {
             Some((word, rest)) => format!("{word}({typmod}) {rest}"),
             None => format!("{name}({typmod})"),
         },

@@ -167,6 +167,9 @@ comparisons! {
     Time, Time, same:
         "time_eq" 1145, "time_ne" 1106, "time_lt" 1102,
         "time_le" 1103, "time_gt" 1104, "time_ge" 1105;
+    TimeTz, TimeTz, same:
+        "timetz_eq" 1352, "timetz_ne" 1353, "timetz_lt" 1354,
+        "timetz_le" 1355, "timetz_gt" 1357, "timetz_ge" 1356;
     Timestamp, Timestamp, same:
         "timestamp_eq" 2052, "timestamp_ne" 2053, "timestamp_lt" 2054,
         "timestamp_le" 2055, "timestamp_gt" 2057, "timestamp_ge" 2056;
@@ -232,6 +235,7 @@ of_every_type! {
     RegClass RegType RegRole RegNamespace
     INT4RANGE INT8RANGE NUMRANGE TSRANGE TSTZRANGE DATERANGE
     INT4MULTIRANGE INT8MULTIRANGE NUMMULTIRANGE TSMULTIRANGE TSTZMULTIRANGE DATEMULTIRANGE
+    TimeTz
 }
 
 /// The first of the arguments that is beyond all others, NULLs aside.

@@ -88,6 +88,9 @@ calls! {
     1419 "time" Interval Time;
     1316 "time" Timestamp Time;
     2019 "time" TimestampTz Time stable;
+    2046 "time" TimeTz Time;
+    2047 "timetz" Time TimeTz stable;
+    1388 "timetz" TimestampTz TimeTz stable;
     2024 "timestamp" Date Timestamp;
     2027 "timestamp" TimestampTz Timestamp stable;
     1174 "timestamptz" Date TimestampTz stable;

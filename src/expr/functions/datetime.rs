@@ -7,7 +7,7 @@ use bumpalo::Bump;
 use crate::expr::error::EvalError;
 use crate::expr::func::FuncDef;
 use crate::expr::functions::access::{
-    date, float8, int4, interval, text, time, timestamp, timestamptz,
+    date, float8, int4, interval, text, time, timestamp, timestamptz, timetz,
 };
 use crate::expr::functions::registry::Family;
 use crate::repr::Datum;
@@ -16,12 +16,13 @@ use crate::repr::datetime::calendar::{MICROS_PER_SECOND, UNIX_SECONDS_AT_EPOCH};
 use crate::repr::datetime::zone::ZoneName;
 use crate::repr::datetime::{
     Extracted, MadeIn, Template, age, age_in_zone, date_bin, date_to_timestamp, extract_date,
-    extract_interval, extract_time, extract_timestamp, extract_timestamptz, interval_to_char,
-    is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval, make_date,
-    make_interval, make_time, make_timestamp, make_timestamptz, timestamp_at_interval,
-    timestamp_at_zone, timestamp_to_char, timestamptz_at_interval, timestamptz_at_zone,
-    timestamptz_from_epoch, timestamptz_to_char, to_date, to_timestamp, truncate_interval,
-    truncate_timestamp, truncate_timestamptz,
+    extract_interval, extract_time, extract_timestamp, extract_timestamptz, extract_timetz,
+    interval_to_char, is_finite_date, is_finite_timestamp, justify_days, justify_hours,
+    justify_interval, make_date, make_interval, make_time, make_timestamp, make_timestamptz,
+    timestamp_at_interval, timestamp_at_zone, timestamp_to_char, timestamptz_at_interval,
+    timestamptz_at_zone, timestamptz_from_epoch, timestamptz_to_char, timetz_at_interval,
+    timetz_at_zone, to_date, to_timestamp, truncate_interval, truncate_timestamp,
+    truncate_timestamptz,
 };
 use crate::repr::numeric::Numeric as Number;
 
@@ -121,6 +122,17 @@ const FUNCTIONS: &[FuncDef] = &[
     .nullable(),
     field!(6200 extract Time time by extract_time),
     field!(1385 date_part Time time by extract_time),
+    field!(6201 extract TimeTz timetz by extract_timetz),
+    FuncDef::new(1273, "date_part", &[Text, TimeTz], Float8, |args, _| {
+        let (field, time) = (text(args[0]), timetz(args[1]));
+        let extracted = extract_timetz(field, time)?;
+        if field.eq_ignore_ascii_case("epoch") {
+            // PostgreSQL adds up in floats.
+            let seconds = time.micros as f64 / MICROS_PER_SECOND as f64;
+            return Ok(Datum::Float8(seconds + f64::from(time.west)));
+        }
+        Ok(as_float(extracted))
+    }),
     field!(6202 extract Timestamp timestamp by extract_timestamp),
     field!(2021 date_part Timestamp timestamp by extract_timestamp),
     field!(6203 extract TimestampTz timestamptz by zone extract_timestamptz).stable(),
@@ -240,6 +252,12 @@ const FUNCTIONS: &[FuncDef] = &[
     })
     .nullable()
     .stable(),
+    FuncDef::new(2037, "timezone", &[Text, TimeTz], TimeTz, |args, _| {
+        Ok(Datum::TimeTz(timetz_at_zone(timetz(args[1]), &ZoneName::parse(text(args[0]))?)?))
+    }),
+    FuncDef::new(2038, "timezone", &[Interval, TimeTz], TimeTz, |args, _| {
+        Ok(Datum::TimeTz(timetz_at_interval(timetz(args[1]), &interval(args[0]))?))
+    }),
     FuncDef::new(2069, "timezone", &[Text, Timestamp], TimestampTz, |args, _| {
         let local = timestamp(args[1]);
         at_zone(local, || timestamp_at_zone(local, &ZoneName::parse(text(args[0]))?))

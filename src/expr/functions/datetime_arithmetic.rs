@@ -1,13 +1,15 @@
 //! Operators between dates, times, timestamps, intervals and numbers.
 
 use crate::expr::func::{FuncDef, OperatorDef};
-use crate::expr::functions::access::{date, float8, int4, interval, time, timestamp, timestamptz};
+use crate::expr::functions::access::{
+    date, float8, int4, interval, time, timestamp, timestamptz, timetz,
+};
 use crate::expr::functions::registry::Family;
 use crate::repr::Datum;
 use crate::repr::ScalarType::*;
 use crate::repr::datetime::{
-    date_add, date_and_time, date_difference, date_subtract, date_to_timestamp, interval_add,
-    interval_divide, interval_multiply, interval_negate, interval_subtract, time_add,
+    date_add, date_and_time, date_and_timetz, date_difference, date_subtract, date_to_timestamp,
+    interval_add, interval_divide, interval_multiply, interval_negate, interval_subtract, time_add,
     time_difference, time_subtract, timestamp_add, timestamp_difference, timestamp_subtract,
     timestamptz_add, timestamptz_subtract,
 };
@@ -59,6 +61,21 @@ const FUNCTIONS: &[FuncDef] = &[
     binary!(1748 "time_mi_interval" (a: Time by time, b: Interval by interval) -> Time,
         time_subtract(a, &b))
     .total(),
+    binary!(1749 "timetz_pl_interval" (a: TimeTz by timetz, b: Interval by interval) -> TimeTz,
+        a.add(&b))
+    .total(),
+    binary!(2547 "interval_pl_timetz" (a: Interval by interval, b: TimeTz by timetz) -> TimeTz,
+        b.add(&a))
+    .total(),
+    binary!(1750 "timetz_mi_interval" (a: TimeTz by timetz, b: Interval by interval) -> TimeTz,
+        a.subtract(&b))
+    .total(),
+    binary!(1297 "datetimetz_pl" (a: Date by date, b: TimeTz by timetz) -> TimestampTz,
+        date_and_timetz(a, b)?),
+    binary!(1298 "timetzdate_pl" (a: TimeTz by timetz, b: Date by date) -> TimestampTz,
+        date_and_timetz(b, a)?),
+    binary!(1359 "timestamptz" (a: Date by date, b: TimeTz by timetz) -> TimestampTz,
+        date_and_timetz(a, b)?),
     binary!(1690 "time_mi_time" (a: Time by time, b: Time by time) -> Interval,
         time_difference(a, b))
     .total(),
@@ -103,6 +120,11 @@ const OPERATORS: &[OperatorDef] = &[
     OperatorDef::infix(Date, "+", Int4, 1141),
     OperatorDef::infix(Date, "+", Interval, 2071),
     OperatorDef::infix(Date, "+", Time, 1272),
+    OperatorDef::infix(Date, "+", TimeTz, 1297),
+    OperatorDef::infix(TimeTz, "+", Date, 1298),
+    OperatorDef::infix(TimeTz, "+", Interval, 1749),
+    OperatorDef::infix(Interval, "+", TimeTz, 2547),
+    OperatorDef::infix(TimeTz, "-", Interval, 1750),
     OperatorDef::infix(Int4, "+", Date, 2550),
     OperatorDef::infix(Interval, "+", Date, 2546),
     OperatorDef::infix(Interval, "+", Interval, 1169),

@@ -2,12 +2,13 @@
 
 use crate::expr::cast::CastDef;
 use crate::expr::error::EvalError;
-use crate::expr::functions::access::{date, interval, time, timestamp, timestamptz};
+use crate::expr::functions::access::{date, interval, time, timestamp, timestamptz, timetz};
 use crate::repr::ScalarType::*;
 use crate::repr::datetime::{
     date_to_timestamp, date_to_timestamptz, interval_to_time, interval_with_typmod,
-    round_to_precision, timestamp_to_date, timestamp_to_time, timestamp_to_timestamptz,
-    timestamptz_to_date, timestamptz_to_time, timestamptz_to_timestamp,
+    round_to_precision, time_to_timetz, timestamp_to_date, timestamp_to_time,
+    timestamp_to_timestamptz, timestamptz_to_date, timestamptz_to_time, timestamptz_to_timestamp,
+    timestamptz_to_timetz,
 };
 use crate::repr::{Datum, Interval as Span};
 
@@ -57,6 +58,18 @@ pub static CASTS: &[CastDef] = &[
     CastDef::assignment(TimestampTz, Timestamp, |d, typmod, _, cx| {
         of_timestamp(timestamptz_to_timestamp(timestamptz(d), &cx.settings.time_zone)?, typmod)
     }),
+    CastDef::implicit(Time, TimeTz, |d, typmod, _, cx| {
+        let time = time_to_timetz(time(d), &cx.settings.time_zone)?;
+        Ok(Datum::TimeTz(time.rounded(typmod)))
+    }),
+    CastDef::assignment(TimeTz, Time, |d, typmod, _, _| of_time(Some(timetz(d).micros), typmod))
+        .total(),
+    CastDef::assignment(TimestampTz, TimeTz, |d, typmod, _, cx| {
+        let time = timestamptz_to_timetz(timestamptz(d), &cx.settings.time_zone);
+        Ok(time.map_or(Datum::Null, |time| Datum::TimeTz(time.rounded(typmod))))
+    })
+    .nullable()
+    .total(),
     CastDef::implicit(Time, Interval, |d, typmod, _, _| {
         let span = Span { micros: time(d), ..Span::default() };
         Ok(Datum::Interval(interval_with_typmod(span, typmod)?))

@@ -48,6 +48,7 @@ fn end<'a>(start: Datum<'a>, end: Datum<'a>, cx: &EvalContext<'a>) -> Answer<'a>
     Ok(match start {
         Datum::Null => Datum::Null,
         Datum::Time(_) => Datum::Time(time_add(time(start), &length)),
+        Datum::TimeTz(start) => Datum::TimeTz(start.add(&length)),
         Datum::Timestamp(_) => Datum::Timestamp(timestamp_add(timestamp(start), &interval(end))?),
         _ => {
             let zone = &cx.settings.time_zone;
@@ -70,6 +71,7 @@ const FUNCTIONS: &[FuncDef] = &[
     overlaps(1309, &[Time, Interval, Time, Interval]),
     overlaps(1310, &[Time, Time, Time, Interval]),
     overlaps(1311, &[Time, Interval, Time, Time]),
+    overlaps(1271, &[TimeTz, TimeTz, TimeTz, TimeTz]),
     overlaps(2041, &[Timestamp, Timestamp, Timestamp, Timestamp]),
     overlaps(2042, &[Timestamp, Interval, Timestamp, Interval]),
     overlaps(2043, &[Timestamp, Timestamp, Timestamp, Interval]),

@@ -6,7 +6,7 @@
 
 use crate::expr::func::FuncDef;
 use crate::expr::functions::access::{
-    float4, float8, int2, int4, int8, oid, text, time, timestamp, uuid,
+    float4, float8, int2, int4, int8, oid, text, time, timestamp, timetz, uuid,
 };
 use crate::expr::functions::registry::Family;
 use crate::repr::Datum;
@@ -108,6 +108,9 @@ hashes! {
     949 "hashint8" Int8 |v| of_long(int8(v));
     1080 "hashbpchar" Bpchar |v| of_bytes(text(v).trim_end_matches(' ').as_bytes());
     1688 "time_hash" Time |v| of_long(time(v));
+    1696 "timetz_hash" TimeTz |v| {
+        of_long(timetz(v).micros) ^ of_word(timetz(v).west as u32)
+    };
     2039 "timestamp_hash" Timestamp |v| of_long(timestamp(v));
     2963 "uuid_hash" Uuid |v| of_bytes(&uuid(v));
 }

@@ -1,7 +1,7 @@
 //! Type modifiers of times, timestamps and intervals: the digits of seconds, and the fields.
 
 use crate::expr::cast::CastDef;
-use crate::expr::functions::access::{interval, time, timestamp, timestamptz};
+use crate::expr::functions::access::{interval, time, timestamp, timestamptz, timetz};
 use crate::repr::Datum;
 use crate::repr::ScalarType::*;
 use crate::repr::datetime::{interval_with_typmod, round_to_precision};
@@ -10,6 +10,10 @@ use crate::repr::datetime::{interval_with_typmod, round_to_precision};
 pub static CASTS: &[CastDef] = &[
     CastDef::implicit(Time, Time, |d, typmod, _, _| {
         Ok(Datum::Time(round_to_precision(time(d), typmod)))
+    })
+    .total(),
+    CastDef::implicit(TimeTz, TimeTz, |d, typmod, _, _| {
+        Ok(Datum::TimeTz(timetz(d).rounded(typmod)))
     })
     .total(),
     CastDef::implicit(Timestamp, Timestamp, |d, typmod, _, _| {

@@ -27,7 +27,10 @@ fn type_named(name: &str) -> ColumnType {
         (ScalarType::Numeric, [precision]) => (precision << 16) + 4,
         (ScalarType::Bpchar, []) if name == "char" => 5,
         (ScalarType::Interval, [digits]) => 0x7fff << 16 | digits,
-        (ScalarType::Time | ScalarType::Timestamp | ScalarType::TimestampTz, [digits]) => *digits,
+        (
+            ScalarType::Time | ScalarType::TimeTz | ScalarType::Timestamp | ScalarType::TimestampTz,
+            [digits],
+        ) => *digits,
         (_, [length]) => length + 4,
         _ => -1,
     };

@@ -62,5 +62,5 @@ macro_rules! table {
 
 table! {
     Bool Int2 Int4 Int8 Float4 Float8 Numeric Bytea Date Time Timestamp TimestampTz Interval
-    Uuid Jsonb Oid Json Bit Varbit Inet Cidr Macaddr JsonPath TimestampNs Xid
+    Uuid Jsonb Oid Json Bit Varbit Inet Cidr Macaddr JsonPath TimestampNs Xid TimeTz
 }

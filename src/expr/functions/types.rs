@@ -53,7 +53,7 @@ pub const fn category(ty: ScalarType) -> Category {
         RegProc | RegProcedure | RegOper | RegOperator => Category::Numeric,
         RegClass | RegType | RegRole | RegNamespace => Category::Numeric,
         Bool => Category::Boolean,
-        Date | Time | Timestamp | TimestampTz | TimestampNs => Category::DateTime,
+        Date | Time | TimeTz | Timestamp | TimestampTz | TimestampNs => Category::DateTime,
         Int2 | Int4 | Int8 | Float4 | Float8 | Numeric | Oid => Category::Numeric,
         Text | Varchar | Bpchar | Name => Category::String,
         Interval => Category::Timespan,

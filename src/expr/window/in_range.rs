@@ -33,7 +33,7 @@ pub fn offset_types(column: ScalarType) -> &'static [ScalarType] {
         Int8 => &[Int8],
         Float4 | Float8 => &[Float8],
         Numeric => &[Numeric],
-        Date | Time | Timestamp | TimestampTz | Interval => &[Interval],
+        Date | Time | TimeTz | Timestamp | TimestampTz | Interval => &[Interval],
         _ => &[],
     }
 }
@@ -148,6 +148,14 @@ fn times<'a>(
         return Ok(
             reach.holds((*value).into(), if reach.subtract { base - way } else { base + way })
         );
+    }
+    if let (Datum::TimeTz(value), Datum::TimeTz(base)) = (value, base) {
+        let way = not_negative(offset.micros, offset.micros < 0)?;
+        let way = if reach.subtract { -i128::from(way) } else { way.into() };
+        let (value_utc, goal) =
+            (i128::from(value.utc_micros()), i128::from(base.utc_micros()) + way);
+        let order = value_utc.cmp(&goal).then(value.west.cmp(&base.west));
+        return Ok(if reach.below { order.is_le() } else { order.is_ge() });
     }
     let way = not_negative(offset, offset.total_micros() < 0)?;
     Ok(match (value, base) {

@@ -107,7 +107,7 @@ pub fn timestamptz_at_interval(timestamp: i64, zone: &Interval) -> Result<i64> {
     shift(timestamp, |_| east)
 }
 
-fn east_seconds(zone: &Interval) -> Result<i64> {
+pub(super) fn east_seconds(zone: &Interval) -> Result<i64> {
     if zone.months == 0 && zone.days == 0 {
         return Ok(zone.micros / MICROS_PER_SECOND);
     }

@@ -8,6 +8,7 @@ use crate::repr::datetime::calendar::{
     MICROS_PER_SECOND, UNIX_SECONDS_AT_EPOCH,
 };
 use crate::repr::datetime::keywords::Unit;
+use crate::repr::datetime::time_tz::TimeTz;
 use crate::repr::datetime::units::{FieldOf, field_unit};
 use crate::repr::datetime::zone::TimeZone;
 
@@ -98,6 +99,19 @@ pub fn extract_time(field: &str, time: i64) -> Result<Extracted> {
         return Ok(Extracted::scaled(time, 6));
     }
     of_clock(unit, time).ok_or_else(|| FieldOf::Time.unsupported(field))
+}
+
+/// `extract(field from timetz)`.
+pub fn extract_timetz(field: &str, time: TimeTz) -> Result<Extracted> {
+    let unit = field_unit(field).filter(|unit| *unit != Unit::ValueName);
+    let unit = unit.ok_or_else(|| FieldOf::TimeTz.unknown(field))?;
+    Ok(match unit {
+        Unit::Zone => Extracted::whole(-time.west),
+        Unit::ZoneHour => Extracted::whole(-time.west / 3600),
+        Unit::ZoneMinute => Extracted::whole(-time.west / 60 % 60),
+        Unit::Epoch => Extracted::scaled(time.utc_micros(), 6),
+        _ => of_clock(unit, time.micros).ok_or_else(|| FieldOf::TimeTz.unsupported(field))?,
+    })
 }
 
 /// `extract(field from interval)`.

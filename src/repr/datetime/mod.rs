@@ -33,6 +33,7 @@ mod parse;
 mod standard;
 mod template;
 mod time_of_day;
+mod time_tz;
 mod to_char;
 mod to_timestamp;
 mod truncate;
@@ -51,7 +52,8 @@ pub use convert::{
     timestamptz_to_timestamp,
 };
 pub use extract::{
-    Extracted, extract_date, extract_interval, extract_time, extract_timestamp, extract_timestamptz,
+    Extracted, extract_date, extract_interval, extract_time, extract_timestamp,
+    extract_timestamptz, extract_timetz,
 };
 pub use format::{format_date, format_time, format_timestamp, format_timestamptz};
 pub use interval_format::format_interval;
@@ -73,10 +75,14 @@ pub use nano::{
 };
 pub use parse::{
     parse_date, parse_date_at, parse_time, parse_time_at, parse_timestamp, parse_timestamp_at,
-    parse_timestamptz, parse_timestamptz_at, round_to_precision,
+    parse_timestamptz, parse_timestamptz_at, parse_timetz, round_to_precision,
 };
 pub use standard::{StandardTemplate, StandardTime};
 pub use template::Template;
+pub use time_tz::{
+    TimeTz, date_and_timetz, time_to_timetz, timestamptz_to_timetz, timetz_at_interval,
+    timetz_at_zone,
+};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use to_timestamp::{to_date, to_timestamp};
 pub use truncate::{truncate_interval, truncate_timestamp, truncate_timestamptz};

@@ -7,6 +7,7 @@ use crate::repr::datetime::calendar::{
 use crate::repr::datetime::decode::{self, Decoded};
 use crate::repr::datetime::fault::Fault;
 use crate::repr::datetime::keywords::Special;
+use crate::repr::datetime::time_tz::{TimeTz, needs_clock};
 use crate::repr::datetime::{lexer, time_of_day};
 use crate::repr::settings::FormatSettings;
 
@@ -34,6 +35,17 @@ pub fn parse_time_at(text: &str, settings: &FormatSettings, now: Option<i64>) ->
     let fields = lexer::split(text, DATE_LIMIT);
     let civil = fields.and_then(|fields| time_of_day::decode(&fields, settings, now));
     civil.map(|civil| civil.time()).map_err(|fault| fault.into_error("time", text))
+}
+
+/// Reads a `timetz`. Refuses the words that need a clock, and a zone whose offset changes where no
+/// date stands beside the time.
+pub fn parse_timetz(text: &str, settings: &FormatSettings) -> Result<TimeTz> {
+    let fields = lexer::split(text, DATE_LIMIT);
+    let decoded = fields.and_then(|fields| time_of_day::decode_zoned(&fields, settings, None));
+    match decoded.map_err(|fault| fault.into_error("time with time zone", text))? {
+        (civil, Some(east)) => Ok(TimeTz { micros: civil.time(), west: -east }),
+        (_, None) => Err(needs_clock()),
+    }
 }
 
 /// Reads a `timestamp`: microseconds from 2000-01-01. Refuses the words that need a clock.

@@ -9,6 +9,7 @@ use crate::repr::datetime::decode::{
 };
 use crate::repr::datetime::fault::Fault;
 use crate::repr::datetime::lexer::{Field, FieldKind};
+use crate::repr::datetime::zone::TimeZone;
 use crate::repr::settings::FormatSettings;
 
 /// Reads the fields of a time.
@@ -17,14 +18,39 @@ pub(super) fn decode(
     settings: &FormatSettings,
     now: Option<i64>,
 ) -> Result<Civil, Fault> {
-    with_clock(now, |now| decode_at(fields, settings, now))
+    with_clock(now, |now| decode_at(fields, settings, now)).map(|decoder| decoder.civil)
 }
 
-fn decode_at(
+/// Reads the fields of a time, and its offset in seconds east where that can be told.
+pub(super) fn decode_zoned(
     fields: &[Field],
     settings: &FormatSettings,
     now: Option<i64>,
-) -> Result<Civil, Fault> {
+) -> Result<(Civil, Option<i32>), Fault> {
+    let decoder = with_clock(now, |now| decode_at(fields, settings, now))?;
+    let dated = decoder.seen.has(Parts::DATE);
+    let local = decoder.civil.micros().unwrap_or(i64::MAX / 2);
+    let of_zone = |zone: &TimeZone| match dated {
+        true => Some(zone.offset_of_local(local)),
+        false => zone.fixed_offset(),
+    };
+    let east = match &decoder.zone {
+        InputZone::Offset(east) => Some(*east),
+        InputZone::None => of_zone(&settings.time_zone),
+        InputZone::Zone(zone) => of_zone(zone),
+        InputZone::Abbreviation(name, zone) if dated => {
+            Some(zone.offset_of_abbreviation(local, name))
+        }
+        InputZone::Abbreviation(_, zone) => zone.fixed_offset(),
+    };
+    Ok((decoder.civil, east))
+}
+
+fn decode_at<'a>(
+    fields: &[Field],
+    settings: &'a FormatSettings,
+    now: Option<i64>,
+) -> Result<Decoder<'a>, Fault> {
     let mut decoder = Decoder::new(settings, now, true);
     for index in 0..fields.len() {
         if let Some(parts) = field(&mut decoder, fields, index)? {
@@ -49,7 +75,7 @@ fn decode_at(
     if needs_date && !decoder.seen.has(Parts::DATE) || modified && named {
         return Err(Fault::BadFormat);
     }
-    Ok(decoder.civil)
+    Ok(decoder)
 }
 
 fn field(

@@ -8,6 +8,7 @@ use crate::repr::datetime::keywords::{Special, Unit, Word, date_word, unit_word}
 pub(super) enum FieldOf {
     Date,
     Time,
+    TimeTz,
     Timestamp,
     TimestampTz,
     Interval,
@@ -18,6 +19,7 @@ impl FieldOf {
         match self {
             FieldOf::Date => "date",
             FieldOf::Time => "time without time zone",
+            FieldOf::TimeTz => "time with time zone",
             FieldOf::Timestamp => "timestamp without time zone",
             FieldOf::TimestampTz => "timestamp with time zone",
             FieldOf::Interval => "interval",

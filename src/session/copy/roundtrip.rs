@@ -101,6 +101,7 @@ fn text_of(ty: ScalarType, random: &mut StdRng) -> String {
         ScalarType::Multirange(RangeKind::Int4 | RangeKind::Int8) => &["{}", "{[1,2),[4,)}"],
         ScalarType::Multirange(RangeKind::Num) => &["{(1.5,2.0],(2.0,3]}", "{}"],
         ScalarType::Multirange(_) => &["{[2000-01-01,2001-01-01),[2002-01-01,)}"],
+        ScalarType::TimeTz => &["00:00+00", "24:00-15:59:59", "12:34:56.789012+05:30"],
         ScalarType::Macaddr => &["08:00:2b:01:02:03"],
         ScalarType::Array(element) => return array_of(element.scalar(), random),
         ScalarType::Enum(_) | ScalarType::Record(_) => panic!("no built-in type"),

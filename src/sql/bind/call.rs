@@ -57,7 +57,7 @@ impl Binder<'_, '_> {
         plain_only(&name, function, &args).map_err(|e| e.at(position))?;
         let precision = clock::precision(&function.args);
         if precision.is_none() == args.exprs.is_empty()
-            && let Some(time) = self.time_function(&name, precision, position)?
+            && let Some(time) = self.time_function(&name, precision)?
         {
             return Ok(time);
         }
@@ -153,7 +153,7 @@ impl Binder<'_, '_> {
 
     /// `age` of one time: up to the midnight before now.
     fn age_today(&mut self, time: &Bound, position: Option<u32>) -> Result<Option<Typed>> {
-        let Some(today) = self.time_function("current_date", None, position)? else {
+        let Some(today) = self.time_function("current_date", None)? else {
             return Ok(None);
         };
         self.function("age", vec![today, time.clone()], position).map(Some)

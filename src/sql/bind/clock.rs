@@ -27,15 +27,16 @@ pub enum Special {
 
 /// What a literal means, where it is one of those words.
 pub fn special_literal(text: &str, scalar: ScalarType) -> Option<Special> {
-    use ScalarType::{Date, Time, Timestamp, TimestampTz};
-    if !matches!(scalar, Date | Time | Timestamp | TimestampTz) {
+    use ScalarType::{Date, Time, TimeTz, Timestamp, TimestampTz};
+    if !matches!(scalar, Date | Time | TimeTz | Timestamp | TimestampTz) {
         return None;
     }
+    let of_day = matches!(scalar, Time | TimeTz);
     match text.trim().to_ascii_lowercase().as_str() {
         "now" => Some(Special::Now),
-        "today" if scalar != Time => Some(Special::Day(0)),
-        "tomorrow" if scalar != Time => Some(Special::Day(1)),
-        "yesterday" if scalar != Time => Some(Special::Day(-1)),
+        "today" if !of_day => Some(Special::Day(0)),
+        "tomorrow" if !of_day => Some(Special::Day(1)),
+        "yesterday" if !of_day => Some(Special::Day(-1)),
         _ => None,
     }
 }
@@ -90,13 +91,8 @@ impl Binder<'_, '_> {
     /// `current_timestamp` and its kin by name, none where the name is none of them.
     ///
     /// `precision` is what may stand in parentheses behind the keyword forms.
-    pub fn time_function(
-        &mut self,
-        name: &str,
-        precision: Option<u64>,
-        position: Option<u32>,
-    ) -> Result<Option<Bound>> {
-        use ScalarType::{Date, Time, Timestamp, TimestampTz};
+    pub fn time_function(&mut self, name: &str, precision: Option<u64>) -> Result<Option<Bound>> {
+        use ScalarType::{Date, Time, TimeTz, Timestamp, TimestampTz};
         let target = match name {
             "current_timestamp" | "now" | "transaction_timestamp" => TimestampTz,
             // PostgreSQL's statement starts later than its transaction; here a statement's reads
@@ -105,13 +101,7 @@ impl Binder<'_, '_> {
             "current_date" => Date,
             "localtime" => Time,
             "localtimestamp" => Timestamp,
-            "current_time" => {
-                return Err(Error::unsupported(
-                    "type time with time zone",
-                    "Use localtime or current_timestamp.",
-                )
-                .at(position));
-            }
+            "current_time" => TimeTz,
             _ => return Ok(None),
         };
         let now = self.now();

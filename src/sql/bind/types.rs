@@ -36,6 +36,7 @@ pub fn column_type(ty: &DataType) -> Result<ColumnType> {
         DataType::Bytea => plain(Bytea),
         DataType::Date => plain(Date),
         DataType::Time(p, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => precise(Time, *p),
+        DataType::Time(p, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => precise(TimeTz, *p),
         DataType::Timestamp(p, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             precise(Timestamp, *p)
         }
@@ -99,9 +100,10 @@ fn named(name: &str, modifiers: &[TypeModifier], ty: &DataType) -> Result<Column
     match (scalar, numbers.as_slice()) {
         (_, []) => Ok(ColumnType::nullable(scalar)),
         (ScalarType::Varchar | ScalarType::Bpchar, [_]) => sized(scalar, n.unwrap_or(1)),
-        (ScalarType::Time | ScalarType::Timestamp | ScalarType::TimestampTz, [_]) => {
-            precise(scalar, n)
-        }
+        (
+            ScalarType::Time | ScalarType::TimeTz | ScalarType::Timestamp | ScalarType::TimestampTz,
+            [_],
+        ) => precise(scalar, n),
         (ScalarType::Bit | ScalarType::Varbit, [n]) => bits(scalar, *n),
         (ScalarType::Numeric, [p]) => numeric(&ExactNumberInfo::Precision(*p)),
         (ScalarType::Numeric, [p, s]) => {
