@@ -7,6 +7,7 @@
 //!    one and the same.
 //! 3. Every function, operator and cast of PostgreSQL's catalog that Weir has, one by one.
 //! 4. Weir beside itself: what must not matter, and what must add up.
+//! 5. Random rules, beside an evaluator that is as simple as rules are.
 //!
 //! The seed is printed, and `ORACLE_SEED` sets it; `ORACLE_ROUNDS` multiplies the budget, and
 //! `ORACLE_MINUTES` replaces it. A query whose answer is empty or NULL everywhere shows nothing: it
@@ -24,6 +25,8 @@ mod answer;
 mod array;
 #[path = "oracle/coverage.rs"]
 mod coverage;
+#[path = "oracle/datalog.rs"]
+mod datalog;
 #[path = "oracle/documents.rs"]
 mod documents;
 #[path = "oracle/expression.rs"]
@@ -32,6 +35,8 @@ mod expression;
 mod metamorphic;
 #[path = "oracle/planning.rs"]
 mod planning;
+#[path = "oracle/programs.rs"]
+mod programs;
 #[path = "oracle/query.rs"]
 mod query;
 #[path = "oracle/ranges.rs"]
