@@ -258,12 +258,17 @@ impl Expr {
 
     /// Whether evaluation can fail.
     pub fn is_fallible(&self) -> bool {
-        self.any(&mut |e| match e {
+        self.any(&mut |e| e.own_fails() || matches!(e, Expr::Subquery { .. }))
+    }
+
+    /// Whether this operation can fail, whatever its operands do.
+    pub fn own_fails(&self) -> bool {
+        match self {
             Expr::Call { func, args } => func.fallible && !integer::cannot_fail(func, args),
             Expr::Cast { cast, to, .. } => cast.fallible || to.typmod >= 0,
-            Expr::Raise(..) | Expr::Subquery { .. } => true,
+            Expr::Raise(..) => true,
             _ => false,
-        })
+        }
     }
 
     /// Whether two evaluations over the same row may differ.

@@ -45,7 +45,6 @@ impl Scope {
             5 => format!("greatest({a}, {b})"),
             6 => format!("CASE WHEN {flag} THEN {a} ELSE 'empty' END"),
             // What falls apart fails, now and then.
-            _ if self.inside => format!("range_merge({b}, {a})"),
             7 => format!("({a} - {b})"),
             _ => format!("({a} + {b})"),
         }

@@ -67,7 +67,7 @@ impl Maker<'_> {
     /// What a term reads: the rows of a round as they are, with rows of a table, or together.
     fn round(&mut self, name: &str, x: &str, types: &[Type]) -> (String, Scope) {
         let columns = types.iter().enumerate().map(|(n, ty)| (format!("{x}.c{n}"), *ty));
-        let mut scope = Scope { columns: columns.collect(), inside: true };
+        let mut scope = Scope { columns: columns.collect() };
         let list: Vec<String> = (0..types.len()).map(|n| format!("c{n}")).collect();
         let list = list.join(", ");
         let text = match self.rng.random_range(0..6) {
@@ -125,7 +125,7 @@ impl Maker<'_> {
         if !ordinality.is_empty() {
             made.push((format!("{name}.o"), Type::Big));
         }
-        (format!("{call}{ordinality} AS {columns}"), Scope { columns: made, ..Scope::default() })
+        (format!("{call}{ordinality} AS {columns}"), Scope { columns: made })
     }
 
     /// The same with functions that return rows in its select list.

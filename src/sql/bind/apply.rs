@@ -8,6 +8,8 @@
 //! arguments are compared with `=` and the rest does not depend on them, those are what they are
 //! compared with, without any domain.
 
+use std::collections::BTreeSet;
+
 use crate::expr::aggregate::{AggFunc, Aggregate};
 use crate::expr::cast::Cast;
 use crate::expr::functions;
@@ -17,6 +19,7 @@ use crate::plan::relation::{Equivalence, Relation};
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::decorrelate::{Decorrelation, refers_to, spelled};
+use crate::sql::bind::late::{Late, Side};
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::subquery::{Kind, Quantified, Subquery};
 
@@ -39,23 +42,58 @@ impl Binder<'_, '_> {
     }
 
     /// The rows for which all conditions are true. Their subqueries leave no columns.
-    pub fn restrict(&mut self, plan: Plan, conditions: Vec<Expr>) -> Plan {
-        let arity = plan.arity();
+    pub fn restrict(&mut self, plan: Plan, mut conditions: Vec<Expr>) -> Plan {
+        // What is decided without its subqueries does not ask them.
+        for condition in conditions.iter_mut().filter(|condition| has_subquery(condition)) {
+            self.fold_condition(condition);
+        }
         let conjuncts = conditions.into_iter().flat_map(Expr::into_conjuncts);
-        let (asking, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.partition(has_subquery);
-        let mut plan = plan.filter(plain);
+        let (mut asking, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.partition(has_subquery);
+        let plan = plan.filter(plain);
+        if asking.is_empty() {
+            return plan;
+        }
+        let read = asking.iter().flat_map(Expr::columns).collect();
+        let (plan, late) = plan.without_late(&read, 0, Side::Kept);
+        asking.iter_mut().for_each(|expr| expr.map_columns(|column| late.column(column)));
+        let plan = self.restrict_asking(plan, asking);
+        Late::restore(plan, vec![(0, late, Side::Kept)])
+    }
+
+    /// The rows for which conditions are true that all have subqueries.
+    fn restrict_asking(&mut self, mut plan: Plan, mut conditions: Vec<Expr>) -> Plan {
+        let arity = plan.arity();
         let mut rest = vec![];
-        for conjunct in asking {
+        // Those that can fail are asked for the rows that the others leave.
+        conditions.sort_by_key(|condition| self.can_fail(condition));
+        for conjunct in conditions {
             match self.whether(plan.clone(), &conjunct) {
                 Some(restricted) => plan = restricted,
                 None => rest.push(conjunct),
             }
         }
-        if rest.is_empty() {
-            return plan;
+        let mut placing = Placing { plan, placed: vec![] };
+        for mut conjunct in rest {
+            self.place_in(&mut placing, &mut conjunct, &[]);
+            placing.plan = placing.plan.filter(vec![conjunct]);
         }
-        let plan = self.place(plan, rest.iter_mut());
-        plan.filter(rest).project((0..arity).collect())
+        placing.plan.project((0..arity).collect())
+    }
+
+    /// Whether an expression can fail, its subqueries included.
+    fn can_fail(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Subquery { id, args, .. } => {
+                self.subqueries[*id].can_fail() || args.iter().any(|arg| self.can_fail(arg))
+            }
+            other => {
+                let mut fails = other.own_fails();
+                other.for_each_child(&mut |child| {
+                    fails = fails || crate::sql::stack::level(|| self.can_fail(child));
+                });
+                fails
+            }
+        }
     }
 
     fn place_in(&mut self, placing: &mut Placing, expr: &mut Expr, guards: &[Expr]) {
@@ -66,6 +104,7 @@ impl Binder<'_, '_> {
             Expr::Subquery { id, args, output, .. } => {
                 for arg in args.iter_mut() {
                     self.place_in(placing, arg, guards);
+                    where_reached(arg, guards, &placing.plan.types);
                 }
                 let first = self.column_of(placing, *id, args, guards);
                 *expr = Expr::Column(first + *output);
@@ -88,7 +127,7 @@ impl Binder<'_, '_> {
                     guards.push(expr.clone().is_null());
                 }
             }
-            // What decides without a subquery is asked first.
+            // What decides without a subquery is asked first, then one after the other.
             Expr::And(exprs) => self.place_junction(placing, exprs, guards, |e| filled(e, true)),
             Expr::Or(exprs) => {
                 self.place_junction(placing, exprs, guards, |e| filled(e, false).not());
@@ -107,8 +146,11 @@ impl Binder<'_, '_> {
         undecided: fn(Expr) -> Expr,
     ) {
         let plain = exprs.iter().filter(|expr| !has_subquery(expr)).cloned().map(undecided);
-        let guards: Vec<Expr> = guards.iter().cloned().chain(plain).collect();
-        exprs.iter_mut().for_each(|expr| self.place_in(placing, expr, &guards));
+        let mut guards: Vec<Expr> = guards.iter().cloned().chain(plain).collect();
+        for expr in exprs.iter_mut().filter(|expr| has_subquery(expr)) {
+            self.place_in(placing, expr, &guards);
+            guards.push(undecided(expr.clone()));
+        }
     }
 
     /// The first column of a subquery's answers.
@@ -259,7 +301,8 @@ impl Binder<'_, '_> {
         let arity = plan.arity();
         let columns: Vec<usize> = (0..arity).collect();
         if let Some(partners) = partners(&subquery, condition.clone(), args.len()) {
-            let (plan, keys) = keyed(plan, &subquery, args);
+            // They are compared and nothing else, so their spelling does not matter.
+            let (plan, keys) = keyed_by(plan, args, &BTreeSet::new());
             let partners = partners.distinct();
             if wanted {
                 return Some(meet(plan, partners, &keys, false).project(columns));
@@ -316,7 +359,7 @@ impl Binder<'_, '_> {
     }
 
     /// The same plan with names of its own for its bindings.
-    fn renumbered(&mut self, mut plan: Plan) -> Plan {
+    pub fn renumbered(&mut self, mut plan: Plan) -> Plan {
         let mut names = std::collections::BTreeMap::new();
         plan.relation.visit(&mut |node| {
             names.extend(node.own_bindings().into_iter().map(|id| (id, 0)));
@@ -330,6 +373,17 @@ impl Binder<'_, '_> {
 /// Whether a subquery stands in an expression.
 pub fn has_subquery(expr: &Expr) -> bool {
     expr.any(&mut |node| matches!(node, Expr::Subquery { .. }))
+}
+
+/// An argument that can fail is NULL where guards keep the subquery from being asked.
+fn where_reached(arg: &mut Expr, guards: &[Expr], types: &[ColumnType]) {
+    if guards.is_empty() || !arg.is_fallible() {
+        return;
+    }
+    let ty = ColumnType { nullable: true, ..arg.typ(types) };
+    let value = std::mem::replace(arg, Expr::null(ty));
+    let otherwise = Box::new(Expr::null(ty));
+    *arg = Expr::Case { branches: vec![(Expr::and(guards.to_vec()), value)], otherwise };
 }
 
 /// A boolean with NULL replaced.
@@ -356,9 +410,16 @@ fn keys_of(answers: Plan, width: usize) -> Plan {
 /// arguments, and the spelling of those that it matters of.
 fn keyed(plan: Plan, subquery: &Subquery, args: &[Expr]) -> (Plan, Vec<usize>) {
     let types: Vec<ColumnType> = args.iter().map(|arg| arg.typ(&plan.types)).collect();
+    let spelled = spelled(&subquery.plan.relation, subquery.level, &types);
+    keyed_by(plan, args, &spelled)
+}
+
+/// The same, where the spelling of these arguments matters.
+fn keyed_by(plan: Plan, args: &[Expr], spelled: &BTreeSet<usize>) -> (Plan, Vec<usize>) {
+    let types: Vec<ColumnType> = args.iter().map(|arg| arg.typ(&plan.types)).collect();
     let mut keys: Vec<Typed> =
         args.iter().zip(&types).map(|(expr, &ty)| Typed { expr: expr.clone(), ty }).collect();
-    for index in spelled(&subquery.plan.relation, subquery.level, &types) {
+    for &index in spelled {
         let text = ColumnType { nullable: types[index].nullable, ..ScalarType::Text.into() };
         if let Some(cast) = Cast::find(types[index].scalar, ScalarType::Text) {
             keys.push(Typed { expr: args[index].clone().cast(cast, text, true), ty: text });

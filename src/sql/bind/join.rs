@@ -14,6 +14,7 @@ use crate::expr::functions;
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{Equivalence, Relation};
 use crate::sql::bind::context::Binder;
+use crate::sql::bind::late::{Late, Side};
 use crate::sql::bind::relation::{Plan, Typed};
 
 /// Which sides' rows stay without a partner.
@@ -27,6 +28,18 @@ pub enum JoinKind {
     Right,
     /// Both.
     Full,
+}
+
+impl JoinKind {
+    /// What becomes of each side's rows.
+    fn sides(self) -> (Side, Side) {
+        match self {
+            JoinKind::Inner => (Side::Kept, Side::Kept),
+            JoinKind::Left => (Side::Kept, Side::Padded),
+            JoinKind::Right => (Side::Padded, Side::Kept),
+            JoinKind::Full => (Side::Padded, Side::Padded),
+        }
+    }
 }
 
 /// What the right side of a join takes from the left one.
@@ -158,6 +171,31 @@ impl Binder<'_, '_> {
         if right.is_open() {
             return self.join_call(kind, left, right, predicate);
         }
+        let sides = kind.sides();
+        let mut predicate = predicate;
+        let read = predicate.iter().flat_map(Expr::columns).collect();
+        let (left, left_late) = left.without_late(&read, 0, sides.0);
+        let (right, right_late) = right.without_late(&read, left_late.arity(), sides.1);
+        let start = left.arity();
+        if let Some(predicate) = &mut predicate {
+            let total = left_late.arity();
+            predicate.map_columns(|column| match column < total {
+                true => left_late.column(column),
+                false => start + right_late.column(column - total),
+            });
+        }
+        let plan = self.join_early(kind, left, right, predicate);
+        Late::restore(plan, vec![(0, left_late, sides.0), (start, right_late, sides.1)])
+    }
+
+    /// The same, of columns that are all to be computed before.
+    fn join_early(
+        &mut self,
+        kind: JoinKind,
+        left: Plan,
+        right: Plan,
+        predicate: Option<Expr>,
+    ) -> Plan {
         let (l, r) = (left.arity(), right.arity());
         match kind {
             JoinKind::Inner => {
@@ -186,7 +224,30 @@ impl Binder<'_, '_> {
         Lateral { level, args }: Lateral,
         predicate: Option<Expr>,
     ) -> Plan {
-        let conditions: Vec<Expr> = predicate.into_iter().collect();
+        let (mut conditions, mut args) = (Vec::from_iter(predicate), args);
+        let asked = args.iter().map(|arg| &arg.expr).chain(&conditions);
+        let read = asked.flat_map(Expr::columns).collect();
+        let (left, late) = left.without_late(&read, 0, Side::Kept);
+        let (total, start) = (late.arity(), left.arity());
+        for expr in args.iter_mut().map(|arg| &mut arg.expr).chain(&mut conditions) {
+            expr.map_columns(|column| match column < total {
+                true => late.column(column),
+                false => start + column - total,
+            });
+        }
+        let right_late = Late::nothing(&right);
+        let plan = self.lateral_early(kind, left, right, Lateral { level, args }, conditions);
+        Late::restore(plan, vec![(0, late, Side::Kept), (start, right_late, Side::Kept)])
+    }
+
+    fn lateral_early(
+        &mut self,
+        kind: JoinKind,
+        left: Plan,
+        right: Plan,
+        Lateral { level, args }: Lateral,
+        conditions: Vec<Expr>,
+    ) -> Plan {
         if kind == JoinKind::Inner {
             let pairs = self.lateral(left, right, level, &args);
             return self.restrict(pairs, conditions);

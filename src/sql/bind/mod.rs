@@ -1,11 +1,10 @@
 //! Syntax trees to plans.
 //!
-//! `entry` is the door. A `context::Binder` lives for one statement; `query`, `select`,
-//! `from`, `join`, `table_function`, `aggregate`, `window`, `window_spec` and `sets` bind
+//! `entry` is the door. A `context::Binder` lives for one statement; `query`, `select`, `from`,
+//! `join` (with `late`), `table_function`, `aggregate`, `window`, `window_spec` and `sets` bind
 //! relations, `expr` and its neighbours bind scalars in a `scope::Scope` (`array` the arrays),
-//! `coerce` and `resolve`
-//! settle types as PostgreSQL's rules have it. `write`, `create`, `create_view`, `copy` and
-//! `control` bind the other statements; `text` is how a view is stored.
+//! `coerce` and `resolve` settle types as PostgreSQL's rules have it. `write`, `create`,
+//! `create_view`, `copy` and `control` bind the other statements; `text` is how a view is stored.
 
 pub(in crate::sql) mod aggregate;
 pub(in crate::sql) mod apply;
@@ -31,6 +30,7 @@ pub(in crate::sql) mod from;
 mod grouping;
 mod grouping_sets;
 mod join;
+mod late;
 mod literal;
 mod mutual;
 pub(in crate::sql) mod name;

@@ -83,7 +83,7 @@ impl Binder<'_, '_> {
         let ids: Vec<u64> = names.iter().map(|_| self.fresh_let()).collect();
         for ((cte_name, columns), id) in names.iter().zip(&declared).zip(&ids) {
             let columns = columns.clone();
-            let cte = Cte { id: Some(*id), columns, used: false, stage: Stage::Whole };
+            let cte = Cte::new(Some(*id), columns, Stage::Whole);
             self.ctes.entry(cte_name.clone()).or_default().push(cte);
         }
         let around = std::mem::take(&mut self.recursion);

@@ -10,6 +10,8 @@
 //! The items of FROM before a LATERAL one are a level too. A derived table without LATERAL does not
 //! see those of its own FROM: they are `hidden` for so long.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result, SqlState};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::scalar::Expr;
@@ -35,6 +37,8 @@ pub struct Level {
     hidden: bool,
     /// Aggregates of that query that were written in the subquery.
     aggregates: Vec<Aggregate>,
+    /// Arguments that stood in conditions which are decided without them.
+    folded: BTreeSet<usize>,
 }
 
 /// What a subquery takes from the query around it.
@@ -43,6 +47,7 @@ pub struct Taken {
     pub args: Vec<Typed>,
     positions: Vec<Option<u32>>,
     aggregates: Vec<Aggregate>,
+    folded: BTreeSet<usize>,
 }
 
 impl Taken {
@@ -69,11 +74,32 @@ impl Binder<'_, '_> {
             positions: vec![],
             hidden: false,
             aggregates: vec![],
+            folded: BTreeSet::new(),
         });
         let bound = bind(self);
         let level = self.levels.pop().ok_or_else(|| Error::internal("a level was lost"))?;
-        let Level { args, positions, aggregates, .. } = level;
-        Ok((bound?, Taken { args, positions, aggregates }))
+        let Level { args, positions, aggregates, folded, .. } = level;
+        Ok((bound?, Taken { args, positions, aggregates, folded }))
+    }
+
+    /// Folds a condition. What it takes from outside is still taken, as far as checks go.
+    pub fn fold_condition(&mut self, condition: &mut Expr) {
+        let taken = |condition: &Expr| {
+            let mut taken = BTreeSet::new();
+            condition.visit(&mut |node| {
+                if let Expr::Outer { level, index, .. } = node {
+                    taken.insert((*level, *index));
+                }
+            });
+            taken
+        };
+        let before = taken(condition);
+        condition.fold(self.cx.settings);
+        for (level, index) in before.difference(&taken(condition)) {
+            if let Some(level) = self.levels.get_mut(*level) {
+                level.folded.insert(*index);
+            }
+        }
     }
 
     /// Runs `bind` where the levels from `base` on cannot be seen.
@@ -155,9 +181,10 @@ impl Binder<'_, '_> {
         position: Option<u32>,
         cx: &mut ExprContext<'_>,
     ) -> Result<Vec<Typed>> {
-        let Taken { mut args, positions, aggregates } = taken;
+        let Taken { mut args, positions, aggregates, folded } = taken;
         if !aggregates.is_empty() {
-            let unused = args.iter_mut().enumerate().filter(|(index, _)| !used(*index));
+            let is_unused = |index: usize| !used(index) && !folded.contains(&index);
+            let unused = args.iter_mut().enumerate().filter(|(index, _)| is_unused(*index));
             unused.for_each(|(_, arg)| *arg = Typed::boolean(true));
         }
         if let Some(calls) = &mut cx.calls {

@@ -1,5 +1,7 @@
 //! Queries: WITH, the body, ORDER BY, LIMIT.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast;
 
 use crate::error::{Error, Result, SqlState};
@@ -18,6 +20,7 @@ use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
 use crate::sql::parse::search;
+use crate::sql::stack;
 
 /// PostgreSQL's functions of these operators between bigints.
 const INT8_LT: u32 = 469;
@@ -64,6 +67,15 @@ pub struct Cte {
     pub used: bool,
     /// How much of it there is.
     pub stage: Stage,
+    /// Its rows, where they stand in the place of the only one who reads it, as PostgreSQL has it.
+    once: Option<Plan>,
+}
+
+impl Cte {
+    /// One that nobody has read yet.
+    pub fn new(id: Option<u64>, columns: Vec<OutputColumn>, stage: Stage) -> Cte {
+        Cte { id, columns, used: false, stage, once: None }
+    }
 }
 
 /// How far binding has come with an expression of WITH RECURSIVE, while it is bound itself.
@@ -113,6 +125,42 @@ impl Ended {
     }
 }
 
+/// Whether one place of a query reads the expression of its WITH that has this index, and is not
+/// told to compute it by itself.
+fn is_read_once(index: usize, with: &ast::With, query: &ast::Query) -> bool {
+    let cte = &with.cte_tables[index];
+    let cte_name = name::ident(&cte.alias.name);
+    // It is not visible in itself, nor before.
+    let hidden = with.cte_tables[..=index].iter().map(|cte| readers(&cte.query, &cte_name));
+    let is_once = readers(query, &cte_name) == hidden.sum::<usize>() + 1;
+    is_once && !matches!(cte.materialized, Some(ast::CteAsMaterialized::Materialized))
+}
+
+/// How often a query names a relation.
+fn readers(query: &ast::Query, relation_name: &str) -> usize {
+    let mut readers = 0;
+    let mut count = |relation: &ast::ObjectName| {
+        if let [ast::ObjectNamePart::Identifier(ident)] = relation.0.as_slice() {
+            readers += usize::from(name::ident(ident) == relation_name);
+        }
+        ControlFlow::<()>::Continue(())
+    };
+    // The walk is not ours, as the parser's is not.
+    let _ = stack::large(|| ast::visit_relations(query, &mut count));
+    readers
+}
+
+/// Whether a relation has the same rows wherever it stands, and however often.
+fn stands_anywhere(relation: &Relation) -> bool {
+    let mut so = true;
+    relation.visit(&mut |node| {
+        let depends =
+            |expr: &Expr| expr.is_volatile() || expr.any(&mut |e| matches!(e, Expr::Outer { .. }));
+        so = so && !node.own_exprs().into_iter().any(depends);
+    });
+    so
+}
+
 impl Query {
     /// A query of these rows and columns.
     pub fn of(plan: Plan, columns: Vec<OutputColumn>) -> Query {
@@ -143,7 +191,7 @@ impl Binder<'_, '_> {
             ));
         }
         let with = match &query.with {
-            Some(with) => self.with(with)?,
+            Some(with) => self.with(with, query)?,
             None => With::default(),
         };
         let uses = self.recursion.uses;
@@ -174,7 +222,7 @@ impl Binder<'_, '_> {
         else {
             return Ok(None);
         };
-        let with = query.with.as_ref().map(|with| self.with(with)).transpose()?;
+        let with = query.with.as_ref().map(|with| self.with(with, query)).transpose()?;
         let bound = self.sql(statement);
         let tables = self.ended(with.unwrap_or_default());
         let mut bound = bound?;
@@ -218,8 +266,8 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Binds the expressions of WITH and makes them visible.
-    fn with(&mut self, with: &ast::With) -> Result<With> {
+    /// Binds the expressions of the WITH of a query and makes them visible.
+    fn with(&mut self, with: &ast::With, query: &ast::Query) -> Result<With> {
         if let Some((limit, tables)) = mutual_tables(with) {
             let (names, mutual) = self.mutual(limit, tables)?;
             let tables = names.into_iter().map(|cte_name| (cte_name, None)).collect();
@@ -239,16 +287,17 @@ impl Binder<'_, '_> {
             tables = in_order(&tables)?;
             later = tables.iter().map(|cte| name::ident(&cte.alias.name)).rev().collect();
             for cte_name in &later {
-                let cte = Cte { id: None, columns: vec![], used: false, stage: Stage::Later };
+                let cte = Cte::new(None, vec![], Stage::Later);
                 self.ctes.entry(cte_name.clone()).or_default().push(cte);
             }
         }
         let mut bound: Vec<(String, Option<Plan>)> = vec![];
-        for cte in tables {
+        for (index, cte) in tables.into_iter().enumerate() {
             if let Some(cte_name) = later.pop() {
                 self.ctes.get_mut(&cte_name).map(Vec::pop);
             }
-            match self.common_table(cte, with.recursive) {
+            let is_once = !with.recursive && is_read_once(index, with, query);
+            match self.common_table(cte, with.recursive, is_once) {
                 Ok((cte_name, plan)) => bound.push((cte_name, Some(plan))),
                 Err(error) => {
                     for cte_name in bound.iter().map(|(name, _)| name).chain(&later) {
@@ -261,7 +310,12 @@ impl Binder<'_, '_> {
         Ok(With { tables: bound, mutual: None })
     }
 
-    fn common_table(&mut self, cte: &ast::Cte, recursive: bool) -> Result<(String, Plan)> {
+    fn common_table(
+        &mut self,
+        cte: &ast::Cte,
+        recursive: bool,
+        is_once: bool,
+    ) -> Result<(String, Plan)> {
         let cte_name = name::ident(&cte.alias.name);
         let (plan, mut columns) = match recursive {
             true => self.recursive_table(cte, &cte_name)?,
@@ -269,7 +323,10 @@ impl Binder<'_, '_> {
             false => self.subquery(&cte.query)?,
         };
         self.name_columns(cte, &mut columns)?;
-        let cte = Cte { id: Some(self.fresh_let()), columns, used: false, stage: Stage::Whole };
+        let mut cte = Cte::new(Some(self.fresh_let()), columns, Stage::Whole);
+        if is_once && stands_anywhere(&plan.relation) {
+            cte.once = Some(plan.clone());
+        }
         self.ctes.entry(cte_name.clone()).or_default().push(cte);
         Ok((cte_name, plan))
     }
@@ -284,6 +341,10 @@ impl Binder<'_, '_> {
         let Some(id) = cte.id else {
             return Err(Error::internal("an expression of WITH that is not there yet"));
         };
+        if let Some(plan) = &cte.once {
+            let (plan, columns) = (plan.clone(), cte.columns.clone());
+            return Ok(Some((self.renumbered(plan), columns)));
+        }
         cte.used = true;
         let types = cte.columns.iter().map(|column| column.ty).collect();
         Ok(Some((Plan::local(id, types), cte.columns.clone())))

@@ -232,7 +232,7 @@ impl Binder<'_, '_> {
         columns: Vec<OutputColumn>,
         bind: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        let itself = Cte { id, columns, used: false, stage };
+        let itself = Cte::new(id, columns, stage);
         self.ctes.entry(cte_name.to_owned()).or_default().push(itself);
         let bound = bind(self);
         self.ctes.get_mut(cte_name).map(Vec::pop);

@@ -111,7 +111,7 @@ impl Binder<'_, '_> {
         })?;
         let text = call.query(&columns, ty).map_err(|e| e.at(self.position(call.time.span)))?;
         let id = self.fresh_let();
-        let there = Cte { id: Some(id), columns, used: true, stage: Stage::Whole };
+        let there = Cte::new(Some(id), columns, Stage::Whole);
         let cte_name = INPUT.trim_matches('"');
         self.ctes.entry(cte_name.to_owned()).or_default().push(there);
         // What the text names is not what is stored, and its places are not the statement's.
