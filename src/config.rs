@@ -40,9 +40,51 @@ pub struct Arguments {
 pub enum Command {
     /// Starts a server (the default).
     Serve(Serve),
+    /// Records what happens on the workers of a running server.
+    #[command(subcommand)]
+    Trace(Trace),
     /// Runs the server proper, below the supervisor that `serve` is.
     #[command(hide = true)]
     Engine(Serve),
+}
+
+/// The commands about traces.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Trace {
+    /// Writes every event of a running server's workers to a file, for a while.
+    Record(Record),
+}
+
+/// The flags of `trace record`.
+#[derive(Clone, Debug, Args)]
+pub struct Record {
+    /// The file; one that is there is overwritten.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// How long to record, from the first event on: a number of seconds, or a number with a unit.
+    #[arg(long, value_name = "DURATION", default_value = "10", value_parser = parse_seconds)]
+    pub seconds: Duration,
+
+    /// Where the server is.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Where a running server is.
+#[derive(Clone, Debug, Args)]
+pub struct Remote {
+    /// The server's host.
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub host: String,
+
+    /// The server's port.
+    #[arg(long, value_name = "PORT", default_value_t = 9347)]
+    pub port: u16,
+
+    /// The user to connect as.
+    #[arg(long, value_name = "USER", default_value = "weir")]
+    pub user: String,
 }
 
 /// The flags of a server.
@@ -191,6 +233,12 @@ fn parse_interval(text: &str) -> std::result::Result<Duration, String> {
     if text.trim() == "0" { Ok(Duration::ZERO) } else { parse_duration(text) }
 }
 
+/// A duration; seconds, where it has no unit.
+fn parse_seconds(text: &str) -> std::result::Result<Duration, String> {
+    let is_number = text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { parse_duration(&format!("{text}s")) } else { parse_duration(text) }
+}
+
 fn parse_duration(text: &str) -> std::result::Result<Duration, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -224,6 +272,7 @@ mod tests {
         match parsed.command {
             None => parsed.serve,
             Some(Command::Serve(serve) | Command::Engine(serve)) => serve,
+            Some(other) => panic!("{other:?}"),
         }
     }
 
@@ -239,6 +288,18 @@ mod tests {
         for arguments in [&["--workers", "3"][..], &["serve", "--workers", "3"]] {
             assert_eq!(serve(arguments).worker_count(), 3);
         }
+    }
+
+    #[test]
+    fn a_recording_has_a_file_and_a_length() {
+        let parsed = Arguments::try_parse_from(["weir", "trace", "record", "f", "--seconds", "3"]);
+        let Some(Command::Trace(Trace::Record(record))) = parsed.expect("valid").command else {
+            panic!("another command");
+        };
+        assert_eq!(record.seconds, Duration::from_secs(3));
+        assert_eq!((record.remote.host.as_str(), record.remote.port), ("127.0.0.1", 9347));
+        assert_eq!(parse_seconds("1500ms"), Ok(Duration::from_millis(1500)));
+        assert!(Arguments::try_parse_from(["weir", "trace"]).is_err());
     }
 
     #[test]

@@ -142,6 +142,7 @@ sql_states! {
     CRASH_SHUTDOWN = b"57P02";
     CANNOT_CONNECT_NOW = b"57P03";
     IO_ERROR = b"58030";
+    UNDEFINED_FILE = b"58P01";
     DATA_CORRUPTED = b"XX001";
     INTERNAL_ERROR = b"XX000";
 }

@@ -21,7 +21,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::server::listener::{Limits, Server};
 use crate::session::boot::{self, EngineConfig};
 use crate::session::engine::Engine;
-use crate::session::introspection::feeder;
+use crate::session::introspection::{feeder, tracer};
 
 /// The environment variable that names the supervisor's process.
 pub const SUPERVISOR: &str = "WEIR_SUPERVISOR_PID";
@@ -131,6 +131,7 @@ async fn serve(config: &Serve) -> Result<u8> {
     };
     let mut running = tokio::spawn(coordinator.run());
     tokio::spawn(feeder::run(engine.clone()));
+    tokio::spawn(tracer::run(engine.clone()));
     server.open(engine.clone());
     let directory = config.data_dir.display();
     tracing::info!("ready for connections on {address}, data in {directory}");

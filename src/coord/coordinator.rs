@@ -16,7 +16,7 @@ use crate::coord::commits::{Ack, Recent};
 use crate::coord::gate::Gate;
 use crate::coord::log_writer::{LogRequest, LogWriter};
 use crate::coord::objects::Objects;
-use crate::coord::observations::{Observing, Reporting};
+use crate::coord::observations::{Observing, Reporting, Tracing};
 use crate::coord::reads::Reader;
 use crate::coord::request::{Event, Reply, Snapshot, When};
 use crate::coord::sequences::Sequences;
@@ -70,6 +70,8 @@ pub struct Coordinator {
     pub(super) observing: BTreeMap<u64, Observing>,
     /// Questions about all that has changed, by number.
     pub(super) reporting: BTreeMap<u64, Reporting>,
+    /// Questions about events, by number.
+    pub(super) tracing: BTreeMap<u64, Tracing>,
     pub(super) recent: Recent,
     pub(super) acks: Vec<Ack>,
     pub(super) waiters: Vec<Waiter>,
@@ -166,6 +168,8 @@ impl Coordinator {
             }
             Event::Observe { object, reply } => self.observe_object(object, reply),
             Event::Introspect { reply } => self.introspect(reply),
+            Event::Trace { whole, reply } => self.trace(whole, reply),
+            Event::EndTrace => self.workers.send(Command::EndTrace),
             Event::SwitchIntrospection { on } => self.workers.send(Command::Introspect(on)),
             Event::Subscribe { request, reply } => {
                 let stream = self.subscribe(*request);
@@ -207,6 +211,7 @@ impl Coordinator {
             Response::ChangesFailed { reader, at, error } => self.changes_failed(reader, at, error),
             Response::Hydrated { dataflow, .. } => self.hydrated(dataflow),
             Response::Observed { request, observation } => self.observed(request, observation),
+            Response::Traced { request, chunk } => self.traced(request, chunk),
             Response::Reported { request, report } => self.reported(request, *report),
         }
     }

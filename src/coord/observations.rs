@@ -16,6 +16,12 @@ pub(super) struct Reporting {
     reply: Reply<Introspection>,
 }
 
+/// A question about events, which workers have not all answered.
+pub(super) struct Tracing {
+    chunks: Vec<Vec<u8>>,
+    reply: Reply<Vec<Vec<u8>>>,
+}
+
 /// A question that workers have not all answered.
 pub(super) struct Observing {
     plan: Arc<Dataflow>,
@@ -88,6 +94,30 @@ impl Coordinator {
         self.when_released(tip, move || {
             let _ = reply.send(Ok(introspection));
         });
+    }
+
+    /// Has the workers hand over their events.
+    pub(super) fn trace(&mut self, whole: bool, reply: Reply<Vec<Vec<u8>>>) {
+        let request = self.number();
+        self.flush();
+        self.tracing.insert(request, Tracing { chunks: Vec::new(), reply });
+        self.workers.send(Command::Trace { request, whole });
+    }
+
+    /// Takes the events of a worker.
+    pub(super) fn traced(&mut self, request: u64, chunk: Vec<u8>) {
+        let Some(tracing) = self.tracing.get_mut(&request) else { return };
+        tracing.chunks.push(chunk);
+        if tracing.chunks.len() < self.workers.count() {
+            return;
+        }
+        if let Some(Tracing { chunks, reply }) = self.tracing.remove(&request) {
+            // What operators did depends on all that was written.
+            let tip = self.gate.tip();
+            self.when_released(tip, move || {
+                let _ = reply.send(Ok(chunks));
+            });
+        }
     }
 
     /// Takes what a worker has seen.

@@ -115,6 +115,7 @@ impl Opening {
             sequences,
             observing: BTreeMap::new(),
             reporting: BTreeMap::new(),
+            tracing: BTreeMap::new(),
             recent: Recent::default(),
             acks: Vec::new(),
             waiters: Vec::new(),

@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Observe { object: GlobalId, reply: Reply<Observed> },
     Introspect { reply: Reply<Introspection> },
     SwitchIntrospection { on: bool },
+    Trace { whole: bool, reply: Reply<Vec<Vec<u8>>> },
+    EndTrace,
     Subscribe { request: Box<SubscribeRequest>, reply: Reply<ChangeStream> },
     Advance { reader: ReaderId, reply: Reply<Timestamp> },
     Credit { reader: ReaderId, bytes: u64 },
@@ -481,6 +483,17 @@ impl Client {
     /// Has workers log what operators do, or not any more.
     pub fn switch_introspection(&self, on: bool) {
         let _ = self.events.send(Event::SwitchIntrospection { on });
+    }
+
+    /// All events since this was last asked, a chunk of [`crate::profile::trace`] for each worker;
+    /// they are kept from then on. `whole`: begins with what was made before.
+    pub async fn trace(&self, whole: bool) -> Result<Vec<Vec<u8>>> {
+        self.ask(|reply| Event::Trace { whole, reply }).await
+    }
+
+    /// Has events kept no more.
+    pub fn end_trace(&self) {
+        let _ = self.events.send(Event::EndTrace);
     }
 
     /// What a maintained view or an index costs, once it shows all that is written.

@@ -91,6 +91,15 @@ pub enum Command {
         /// Goes with the answer.
         request: u64,
     },
+    /// Asks for all events since this was last asked, and has them kept from now on.
+    Trace {
+        /// Goes with the answer.
+        request: u64,
+        /// Whether to begin with what was made before.
+        whole: bool,
+    },
+    /// Events are not kept any more.
+    EndTrace,
     /// Opens or closes the log of what operators do.
     Introspect(bool),
     /// Ends the worker.
@@ -197,6 +206,13 @@ pub enum Response {
         request: u64,
         /// What was seen.
         observation: Observation,
+    },
+    /// The events of this worker.
+    Traced {
+        /// That of the question.
+        request: u64,
+        /// As [`crate::profile::trace`] has it.
+        chunk: Vec<u8>,
     },
     /// What has changed on this worker.
     Reported {

@@ -161,6 +161,11 @@ impl Loop<'_> {
                 let report = self.report();
                 (self.respond)(Response::Reported { request, report: Box::new(report) });
             }
+            Command::Trace { request, whole } => {
+                let chunk = self.ledger.recorded(self.worker, whole);
+                (self.respond)(Response::Traced { request, chunk });
+            }
+            Command::EndTrace => self.ledger.logs.end_recording(),
             Command::Introspect(on) => self.ledger.switch(self.worker, on),
             Command::Stop => {}
         }

@@ -6,6 +6,8 @@
 //! [`channel`](super::channel). Times are anchored to the wall clock when the log is opened, since
 //! each worker counts from an origin of its own.
 //!
+//! While somebody records, all messages are logged, and the events are kept as well.
+//!
 //! Whether a dataflow is logged is decided when it is built: one that was built while introspection
 //! was off stays silent, and one that was built while it was on costs the writing of its log until
 //! it is dropped.
@@ -19,8 +21,9 @@ use timely::logging::{
 };
 use timely::worker::Worker;
 
-use super::channel::{COUNTED, count_messages, take_carried};
+use super::channel::{COUNTED, count_messages, log_messages, take_carried};
 use super::operator::note_progress;
+use super::recording::Recording;
 use crate::profile::event::{Event, Message};
 use crate::profile::tally::Tally;
 use crate::repr::Timestamp;
@@ -36,6 +39,10 @@ pub(super) struct Logs {
     /// The sums.
     pub(super) tally: Rc<RefCell<Tally>>,
     is_on: Rc<Cell<bool>>,
+    /// What origin the times of the log have.
+    origin: Option<(Instant, Timestamp)>,
+    /// The events themselves, while somebody records.
+    recording: Rc<RefCell<Option<Recording>>>,
 }
 
 impl Logs {
@@ -58,10 +65,16 @@ impl Logs {
         }
         let Some(origin) = worker.timer() else { return };
         let (origin_ns, is_on) = (wall_time_of(origin), Rc::clone(&self.is_on));
-        let tally = Rc::clone(&self.tally);
+        self.origin = Some((origin, origin_ns));
+        let (tally, recording) = (Rc::clone(&self.tally), Rc::clone(&self.recording));
         register.insert::<Builder, _>(TIMELY, move |_, events| {
             let Some(events) = events else { return };
             let mut tally = tally.borrow_mut();
+            if let Some(recording) = &mut *recording.borrow_mut() {
+                for (since, event) in events.iter() {
+                    recorded(recording, origin_ns + nanos(*since), event);
+                }
+            }
             for (since, event) in events.drain(..) {
                 let at = origin_ns + nanos(since);
                 match event {
@@ -82,6 +95,41 @@ impl Logs {
         });
     }
 
+    /// The time now, by the clock of the log.
+    fn now(&self) -> Timestamp {
+        self.origin.map_or(0, |(origin, origin_ns)| origin_ns + nanos(origin.elapsed()))
+    }
+
+    /// Notes an event that timely does not tell, where somebody records.
+    pub(super) fn note(&self, event: &Event) {
+        if let Some(recording) = &mut *self.recording.borrow_mut() {
+            recording.add(self.now(), event);
+        }
+    }
+
+    /// Records from now on, and first what is `known`. Messages are logged for that.
+    pub(super) fn record(&self, known: impl Iterator<Item = Event>) {
+        log_messages(true);
+        let mut recording = self.recording.borrow_mut();
+        let (recording, now) = (recording.get_or_insert_default(), self.now());
+        known.for_each(|event| recording.add(now, &event));
+    }
+
+    /// What was recorded since this was last asked, as a chunk.
+    pub(super) fn take_recorded(&self, worker: &Worker) -> Vec<u8> {
+        if let Some(log) = worker.logging() {
+            log.flush();
+        }
+        let mut recording = self.recording.borrow_mut();
+        recording.get_or_insert_default().take(worker.index(), worker.peers(), self.now())
+    }
+
+    /// Records no more.
+    pub(super) fn end_recording(&self) {
+        log_messages(false);
+        *self.recording.borrow_mut() = None;
+    }
+
     /// Adds up what has been logged and what channels have counted.
     pub(super) fn collect(&self) {
         let mut tally = self.tally.borrow_mut();
@@ -90,6 +138,26 @@ impl Logs {
             let sent = sent.iter().enumerate().filter(|(_, sent)| sent.messages > 0);
             sent.for_each(|(to, sent)| tally.carried(channel, to, *sent));
         });
+    }
+}
+
+/// Records what timely logged.
+fn recorded(recording: &mut Recording, at: Timestamp, event: &TimelyEvent) {
+    match event {
+        TimelyEvent::Schedule(run) => recording.add(at, &match run.start_stop {
+            StartStop::Start => Event::Started(run.id),
+            StartStop::Stop => Event::Stopped(run.id),
+        }),
+        TimelyEvent::PushProgress(_) => {}
+        TimelyEvent::Messages(message) => {
+            let message = MessagesEvent { channel: message.channel & !COUNTED, ..message.clone() };
+            let event = translated(TimelyEvent::Messages(message));
+            event.into_iter().for_each(|event| recording.add(at, &event));
+        }
+        other => {
+            let event = translated(other.clone());
+            event.into_iter().for_each(|event| recording.add(at, &event));
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub mod operator;
 pub mod peek;
 pub mod pressure;
 mod readers;
+mod recording;
 pub mod render;
 mod report;
 pub mod scan;

@@ -17,6 +17,7 @@ use super::report::Told;
 use super::traces::Traces;
 use crate::plan::observed::{Figures, Observation, Place};
 use crate::plan::physical::{Dataflow, Node};
+use crate::profile::event::Event;
 use crate::profile::report::DataflowReport;
 use crate::profile::tally::{Channel, Tally};
 use crate::repr::{GlobalId, Timestamp};
@@ -68,13 +69,27 @@ impl Ledger {
             _ => None,
         };
         let imports = plan.nodes.iter().enumerate().filter_map(import).collect();
-        self.dataflows.insert(plan.id, Claim { operators, places, imports, told: false });
+        self.insert(plan.id, Claim { operators, places, imports, told: false });
     }
 
     /// Notes the dataflow of a table.
     pub(super) fn claim_table(&mut self, id: GlobalId, operators: Range<usize>) {
         let (places, imports) = (Vec::new(), Vec::new());
-        self.dataflows.insert(id, Claim { operators, places, imports, told: false });
+        self.insert(id, Claim { operators, places, imports, told: false });
+    }
+
+    fn insert(&mut self, id: GlobalId, claim: Claim) {
+        self.logs.note(&made(id, &claim));
+        self.dataflows.insert(id, claim);
+    }
+
+    /// What was recorded since this was last asked. `whole`: begins with what was made before.
+    pub(super) fn recorded(&self, worker: &Worker, whole: bool) -> Vec<u8> {
+        if whole {
+            let dataflows = self.dataflows.iter().map(|(id, claim)| made(*id, claim));
+            self.logs.record(dataflows.chain(self.logs.tally.borrow().made()));
+        }
+        self.logs.take_recorded(worker)
     }
 
     /// Forgets a dataflow.
@@ -82,6 +97,7 @@ impl Ledger {
         let Some(claim) = self.dataflows.remove(&id) else { return };
         size::forget(claim.operators.clone());
         operator::forget(claim.operators.clone());
+        self.logs.note(&Event::Ended(claim.operators.start));
         if claim.told {
             let (first, end) = (claim.operators.start, claim.operators.end);
             self.told.gone.push(DataflowReport { first, end, object: id });
@@ -145,6 +161,12 @@ impl Ledger {
         }
         figures
     }
+}
+
+/// The event that a dataflow was made.
+fn made(id: GlobalId, claim: &Claim) -> Event {
+    let (first, end) = (claim.operators.start, claim.operators.end);
+    Event::Dataflow { first, end, object: id.0 }
 }
 
 impl Claim {

@@ -91,6 +91,8 @@ pub enum Statement {
         value: Option<String>,
         local: bool,
     },
+    /// CREATE SOURCE … FROM TRACE FILE.
+    CreateTraceSource(TraceSource),
     /// No value: the one that the server was started with.
     AlterSystem {
         name: String,
@@ -570,4 +572,15 @@ pub enum ExplainStage {
     Physical,
     /// The plan after each rule of the optimizer.
     Rules,
+}
+
+/// A trace file that becomes relations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceSource {
+    /// The schema that is made.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// How long a snapshot is, as it was written.
+    pub snapshot: Option<String>,
 }

@@ -53,6 +53,34 @@ pub enum Event {
     Parked,
     /// The worker was woken.
     Unparked,
+    /// Operators and channels with numbers from `first` up to `end` make up a dataflow.
+    Dataflow {
+        /// The number of the dataflow itself, as an operator.
+        first: usize,
+        /// Behind the last number.
+        end: usize,
+        /// What the dataflow is for, as the engine numbers such things.
+        object: u64,
+    },
+    /// The worker told all workers, itself among them, how far it is.
+    ProgressSent(Progress),
+    /// It was told by a worker, maybe itself.
+    ProgressReceived(Progress),
+    /// So many events are missing here, because there were more than could be kept.
+    Missed(u64),
+}
+
+/// How far a worker is, as it tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The worker that sent it.
+    pub from: usize,
+    /// Counts what that worker sent over this channel.
+    pub number: usize,
+    /// The least time that it is about, where times are numbers.
+    pub epoch: Option<Timestamp>,
 }
 
 /// Records that went over a channel together.

@@ -4,15 +4,27 @@
 //! into [`event::Event`]s (ours: `dataflow::logging`), and everything here reads those.
 //!
 //! * [`event`] — operators, channels, activations, messages, arrangements
+//! * [`trace`] — the byte form of events: files, and what workers hand over
 //! * [`tally`] — events added up by operator and by channel, as they come
 //! * [`numbered`] — a map for things that are numbered as they come
 //! * [`report`] — what of that has changed
-//! * [`graph`] — what each worker did from moment to moment, and what it waited for
-//! * [`participation`] — how much each activity is part of the critical paths
+//! * `track` — what a worker does from moment to moment, as its events come
+//! * [`stream`] — snapshots of that, one after the other
+//! * [`graph`] — the activities of a snapshot
+//! * [`participation`] — how much each of them is part of the critical paths
+//! * [`pattern`] — what leads up to waits
+//! * [`invariant`] — what has to hold, and where it does not
+//! * [`names`] — what operators are called
 
 pub mod event;
 pub mod graph;
+pub mod invariant;
+pub mod names;
 pub mod numbered;
 pub mod participation;
+pub mod pattern;
 pub mod report;
+pub mod stream;
 pub mod tally;
+pub mod trace;
+mod track;

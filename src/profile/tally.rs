@@ -142,6 +142,8 @@ impl Tally {
             Event::Sent(message) => self.sent(message),
             // Who sent it has counted it.
             Event::Received(_) => {}
+            Event::Dataflow { .. } | Event::Missed(_) => {}
+            Event::ProgressSent(_) | Event::ProgressReceived(_) => {}
             Event::Parked => self.parked_since = Some(at),
             Event::Unparked => {
                 if let Some(since) = self.parked_since.take() {
@@ -235,6 +237,20 @@ impl Tally {
     /// A channel.
     pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
         self.channels.get(id)
+    }
+
+    /// The events by which the operators and channels were made.
+    pub fn made(&self) -> impl Iterator<Item = Event> {
+        let operators = self.operators.ids().filter_map(|id| {
+            let operator = self.operators.get(id)?;
+            let (address, name) = (operator.address.clone(), operator.name.clone());
+            Some(Event::Operator { id, address, name })
+        });
+        operators.chain(self.channels.ids().filter_map(|id| {
+            let Channel { scope, source, target, batches, .. } = self.channels.get(id)?;
+            let (scope, source, target) = (scope.clone(), *source, *target);
+            Some(Event::Channel { id, scope, source, target, batches: *batches })
+        }))
     }
 
     /// How the worker has slept.

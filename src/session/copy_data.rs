@@ -139,7 +139,10 @@ impl Session {
         out.copy_out_response(wire_format(options), desc.arity());
         let mut line = Vec::new();
         writer.header(&mut line);
-        send_line(&mut line, out);
+        // Clients look for the first row behind the binary one, in the same message.
+        if options.format != CopyFormat::Binary {
+            send_line(&mut line, out);
+        }
         let count = match inner {
             Outcome::Rows { rows, .. } => {
                 let mut count = 0u64;

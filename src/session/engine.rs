@@ -16,6 +16,8 @@ use crate::plan::physical::{Arrangement, ArrangementId};
 use crate::repr::{Datum, Diff, GlobalId, Row};
 use crate::session::binding;
 use crate::session::introspection::activity::Activity;
+use crate::session::introspection::profiling::Profiling;
+use crate::session::introspection::tracer::Listeners;
 use crate::session::layout::RowEncoder;
 use crate::session::system::feeds;
 
@@ -33,6 +35,10 @@ pub struct Engine {
     pub(super) introspection: Arc<watch::Sender<Duration>>,
     /// How often it did at the start.
     pub(super) introspection_at_start: Duration,
+    /// Who wants events.
+    pub(super) listeners: Arc<watch::Sender<Listeners>>,
+    /// How workers are profiled.
+    pub(super) profiling: Arc<watch::Sender<Profiling>>,
     /// What sessions are doing.
     pub(super) activity: Arc<Activity>,
 }
@@ -47,6 +53,8 @@ impl Engine {
             provided: Arc::default(),
             introspection: Arc::new(watch::Sender::new(introspection)),
             introspection_at_start: introspection,
+            listeners: Arc::default(),
+            profiling: Arc::new(watch::Sender::new(Profiling::at_start())),
             activity: Arc::default(),
         }
     }

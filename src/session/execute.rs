@@ -38,6 +38,7 @@ impl Session {
             | Statement::CreateType(_)
             | Statement::AlterType(_)
             | Statement::Drop(_) => self.define(statement).await,
+            Statement::CreateTraceSource(source) => self.create_trace_source(source).await,
             Statement::Explain(explain) => self.explain(explain),
             Statement::ExplainAnalyze(analyze) => self.explain_analyze(analyze).await,
             Statement::Declare { .. } | Statement::Fetch { .. } | Statement::Close { .. } => {

@@ -42,6 +42,7 @@ mod sequences;
 pub mod session;
 mod system;
 mod system_settings;
+mod trace_source;
 mod transaction;
 mod types;
 mod upsert;

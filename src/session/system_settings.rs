@@ -1,11 +1,12 @@
 //! ALTER SYSTEM: settings of the whole server that can be changed while it runs.
 //!
-//! There is one, the interval of introspection. What is set holds at once, for all, until the
+//! Those are the ones of introspection. What is set holds at once, for all, until the
 //! server ends: flags say how it starts.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result, SqlState};
+use crate::session::introspection::profiling::Profiling;
 use crate::session::session::Session;
 use crate::session::transaction::Mode;
 use crate::session::variables::table::find;
@@ -26,17 +27,22 @@ impl Session {
             let message = format!("unrecognized configuration parameter \"{name}\"");
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         };
+        let parsed = value.map(|text| Value::parse(setting.name, &setting.kind, text, None));
+        let parsed = parsed.transpose()?;
+        if Profiling::has(&key) {
+            let value = parsed.unwrap_or_else(|| setting.default.clone());
+            self.engine.profiling.send_modify(|profiling| profiling.set(&key, &value));
+            return Ok(());
+        }
         if key != INTERVAL {
             return Err(Error::unsupported(
                 format!("ALTER SYSTEM SET {}", setting.name),
-                format!("Only {INTERVAL} can be changed while the server runs."),
+                "Only the settings of introspection can be changed while the server runs.",
             ));
         }
-        let interval = match value {
-            Some(text) => match Value::parse(setting.name, &setting.kind, text, None)? {
-                Value::Int(ms) => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
-                other => return Err(Error::internal(format!("{INTERVAL} is {other:?}"))),
-            },
+        let interval = match parsed {
+            Some(Value::Int(ms)) => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
+            Some(other) => return Err(Error::internal(format!("{INTERVAL} is {other:?}"))),
             None => self.engine.introspection_at_start,
         };
         self.engine.introspection.send_replace(interval);
@@ -47,6 +53,8 @@ impl Session {
     pub(super) fn learn_interval(&mut self) {
         let interval = *self.engine.introspection.borrow();
         let ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
-        self.variables.learn(INTERVAL, ms);
+        self.variables.learn(INTERVAL, Value::Int(ms));
+        let profiling = *self.engine.profiling.borrow();
+        profiling.all().into_iter().for_each(|(name, value)| self.variables.learn(name, value));
     }
 }

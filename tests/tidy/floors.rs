@@ -13,7 +13,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("commands", &["*"]),
     ("lib", &["*"]),
     ("server", &["session", "repr"]),
-    ("session", &["coord", "sql", "datalog", "optimizer", "plan", "catalog", "expr", "repr"]),
+    (
+        "session",
+        &["coord", "sql", "datalog", "optimizer", "plan", "catalog", "expr", "profile", "repr"],
+    ),
     (
         "coord",
         &[

@@ -1,5 +1,6 @@
 //! The task that asks what the engine does, and feeds the relations with it.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
@@ -7,6 +8,7 @@ use crate::session::engine::Engine;
 use crate::session::introspection::operators::Operators;
 use crate::session::introspection::server::Server;
 use crate::session::introspection::sessions::Sessions;
+use crate::session::introspection::tracer;
 
 /// Looking takes one part in so many of the time, at the most.
 const SHARE: u32 = 20;
@@ -24,6 +26,7 @@ async fn feed(engine: &Engine) -> Result<()> {
     let mut operators = Operators::new(engine)?;
     let mut server = Server::new(engine)?;
     let mut sessions = Sessions::new(engine)?;
+    let trace = tracer::relation()?;
     let mut interval = engine.introspection.subscribe();
     // The engine has the log opened where the interval is not zero at its start.
     let mut is_on = !interval.borrow_and_update().is_zero();
@@ -32,6 +35,7 @@ async fn feed(engine: &Engine) -> Result<()> {
         let pause = *interval.borrow_and_update();
         if std::mem::replace(&mut is_on, !pause.is_zero()) != is_on {
             engine.client.switch_introspection(is_on);
+            engine.listeners.send_modify(BTreeSet::clear);
             engine.activity.switch(is_on);
         }
         if pause.is_zero() {
@@ -41,6 +45,12 @@ async fn feed(engine: &Engine) -> Result<()> {
             continue;
         }
         let told = engine.client.introspect().await?;
+        engine.listeners.send_if_modified(|known| {
+            let now = tracer::listeners(&told, trace);
+            let is_new = *known != now;
+            *known = now;
+            is_new
+        });
         let began = Instant::now();
         let reporting = told.workers.iter().map(|report| report.took_ns).max().unwrap_or(0);
         operators.take(&told)?;

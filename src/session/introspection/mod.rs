@@ -2,6 +2,9 @@
 //!
 //! * [`feeder`] — the task that asks, and how often
 //! * [`activity`] — what sessions say of themselves
+//! * [`tracer`] — the task that has events recorded, while somebody wants them
+//! * `profiler`, `snapshots` — what becomes of events: activities, and who is critical
+//! * [`profiling`] — the settings of that
 //! * `content` — the rows of a relation as they are now, and what has changed in them
 //! * `operators` — the rows that workers report
 //! * `server`, `sessions` — the rows of all else
@@ -16,5 +19,9 @@ pub(super) mod activity;
 mod content;
 pub mod feeder;
 mod operators;
+mod profiler;
+pub(super) mod profiling;
 mod server;
 mod sessions;
+pub(super) mod snapshots;
+pub mod tracer;

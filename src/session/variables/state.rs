@@ -201,8 +201,8 @@ impl Variables {
     }
 
     /// Notes the value that a setting of the server has now.
-    pub fn learn(&mut self, key: &str, value: i64) {
-        self.startup.insert(key.to_owned(), Value::Int(value));
+    pub fn learn(&mut self, key: &str, value: Value) {
+        self.startup.insert(key.to_owned(), value);
     }
 
     /// Every setting that SHOW ALL shows: name, value, description.

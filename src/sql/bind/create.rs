@@ -6,7 +6,7 @@ use sqlparser::ast::Spanned;
 use crate::catalog::objects::SYSTEM_SCHEMAS;
 use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::{
-    CreateIndex, CreateTable, Drop, NewColumn, NewSequence, SequenceOptions, Statement,
+    CreateIndex, CreateTable, Drop, NewColumn, NewSequence, SequenceOptions, Statement, TraceSource,
 };
 use crate::repr::{ColumnType, ScalarType};
 use crate::sql::bind::comparable;
@@ -227,6 +227,23 @@ impl Binder<'_, '_> {
             .with_detail("The prefix \"pg_\" is reserved for system schemas."));
         }
         Ok(Statement::CreateSchema { name: qualified.name, if_not_exists })
+    }
+
+    /// CREATE SOURCE … FROM TRACE FILE.
+    pub(super) fn create_trace_source(
+        &self,
+        name: &ast::ObjectName,
+        path: &str,
+        snapshot: &Option<String>,
+    ) -> Result<Statement> {
+        let [ast::ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
+            return Err(Error::unsupported(
+                "a source within a schema",
+                "A source is a schema: CREATE SOURCE name FROM TRACE FILE '…'.",
+            ));
+        };
+        let (name, path, snapshot) = (name::ident(ident), path.to_owned(), snapshot.clone());
+        Ok(Statement::CreateTraceSource(TraceSource { name, path, snapshot }))
     }
 
     /// CREATE SEQUENCE.

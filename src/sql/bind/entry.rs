@@ -164,6 +164,9 @@ impl Binder<'_, '_> {
                 let (name, value) = (setting_name(name), value.clone());
                 Ok(Statement::AlterSystem { name, value })
             }
+            syntax::Statement::CreateTraceSource { name, path, snapshot } => {
+                self.create_trace_source(name, path, snapshot)
+            }
             syntax::Statement::Retaining { statement, .. } => self.sql(statement),
             syntax::Statement::CreateDomain(create) => self.create_domain(create),
             syntax::Statement::AlterDomain { name, change } => self.alter_domain(name, change),

@@ -64,6 +64,15 @@ pub enum Statement {
         /// Its value.
         value: Option<String>,
     },
+    /// `CREATE SOURCE … FROM TRACE FILE`.
+    CreateTraceSource {
+        /// The schema that it makes.
+        name: ast::ObjectName,
+        /// The file.
+        path: String,
+        /// How long a snapshot is.
+        snapshot: Option<String>,
+    },
     /// A statement that keeps so many milliseconds of history (`RETAIN HISTORY FOR`).
     Retaining {
         /// The statement without that.

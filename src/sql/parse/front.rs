@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{explain, retain, session, subscribe, types};
+use crate::sql::parse::{explain, retain, session, subscribe, trace_source, types};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -51,6 +51,9 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
     }
     if is_query(&cursor) {
         return select(source, tokens).map(|s| Statement::Select(Box::new(s)));
+    }
+    if let Some(ours) = trace_source::statement(&mut cursor)? {
+        return Ok(ours);
     }
     if let Some(ours) = session::statement(&mut cursor)? {
         return Ok(ours);

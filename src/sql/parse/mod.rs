@@ -26,6 +26,7 @@ mod session;
 mod statements;
 mod subscribe;
 pub(in crate::sql) mod tokens;
+mod trace_source;
 mod types;
 
 pub use statements::{ParsedStatement, parse};
