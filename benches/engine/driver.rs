@@ -43,12 +43,17 @@ pub struct Driver {
 impl Driver {
     /// One worker.
     pub fn start() -> Driver {
+        Driver::start_with(1)
+    }
+
+    /// So many workers.
+    pub fn start_with(count: usize) -> Driver {
         let (sender, responses) = channel();
         let respond = Arc::new(move |response| {
             // Nobody listens any more at the very end.
             let _ = sender.send((Instant::now(), response));
         });
-        let workers = Workers::start(1, respond).expect("a worker can be started");
+        let workers = Workers::start(count, respond).expect("a worker can be started");
         Driver { workers, responses, now: 1, next_reader: 1, needs: BTreeMap::new() }
     }
 

@@ -25,6 +25,7 @@ mod orders;
 mod plans;
 mod report;
 mod rounds;
+mod trace;
 mod triangles;
 
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::calibration::Calibration;
 use crate::report::{Figures, Summary};
-use crate::{commits, orders, triangles};
+use crate::{commits, orders, trace, triangles};
 
 /// Something that a process of its own measures.
 pub struct Measurement {
@@ -22,6 +22,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "memory", run: orders::table_memory },
     Measurement { name: "commits", run: commits::by_views },
     Measurement { name: "observed", run: commits::observed },
+    Measurement { name: "trace", run: trace::measure },
     Measurement { name: "triangles", run: triangles::measure },
 ];
 
@@ -64,6 +65,10 @@ pub const TARGETS: &[Target] = &[
     Target { figure: "observed views_10_cpu_ratio", reference: None, at_most: 1.1 },
     Target { figure: "observed views_100_cpu_ratio", reference: None, at_most: 1.1 },
     Target { figure: "observed views_100_p99_ratio", reference: None, at_most: 1.15 },
+    // 2 million edges a second, and 0.6 million events.
+    Target { figure: "trace ns_per_edge", reference: None, at_most: 500.0 },
+    Target { figure: "trace ns_per_event", reference: None, at_most: 1667.0 },
+    Target { figure: "trace snapshot_ms", reference: None, at_most: 60.0 },
     Target { figure: "triangles wco_load_s", reference: None, at_most: 1.0 },
     Target { figure: "triangles wco_change_p50_us", reference: None, at_most: 620.0 },
 ];
