@@ -92,8 +92,8 @@ pub struct Participation {
 impl Participation {
     /// Finds how much each edge of a snapshot participates.
     ///
-    /// Messages that lead back in time, around in a circle, which only wrong clocks can make, are on
-    /// no path.
+    /// Messages that lead back in time, around in a circle, which only wrong clocks can make, are
+    /// on no path.
     pub fn find(&mut self, graph: &Graph) {
         self.leaving.fill(graph, |edge| edge.source);
         self.arriving.fill(graph, |edge| edge.target);
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     /// A graph of workers whose local edges take the durations, and of remote edges between
-    /// vertices, which are numbered by worker. A local edge of `None` is a wait that takes the rest.
+    /// vertices, which are numbered by worker. A local edge of `None` is a wait that takes all.
     fn graph(length: u64, workers: &[&[Option<u64>]], remote: &[(usize, usize)]) -> Graph {
         let mut graph = Graph { until: length, ..Graph::default() };
         for (worker, durations) in workers.iter().enumerate() {

@@ -93,7 +93,7 @@ pub(super) struct Track {
     /// The number of the first of the moments.
     base: usize,
     active: Vec<Active>,
-    /// The moments at which the worker first went to sleep and last woke, since an activation ended.
+    /// The moments when the worker first went to sleep and last woke, since an activation ended.
     slept: Option<(usize, usize)>,
     /// There are no other events up to here.
     pub(super) through: Timestamp,

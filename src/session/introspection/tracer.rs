@@ -1,7 +1,7 @@
 //! The task that asks workers for their events, while somebody wants them.
 //!
-//! Snapshots are made while `introspection_snapshot` is not zero; then events are asked for when one
-//! has ended.
+//! Snapshots are made while `introspection_snapshot` is not zero; then events are asked for when
+//! one has ended.
 //!
 //! Whoever subscribes to `weir_trace` has events recorded: each time they are asked for, the chunk
 //! of each worker becomes a row. A row goes again after a while, so that what the relation holds is
