@@ -144,10 +144,13 @@ impl Logs {
 /// Records what timely logged.
 fn recorded(recording: &mut Recording, at: Timestamp, event: &TimelyEvent) {
     match event {
-        TimelyEvent::Schedule(run) => recording.add(at, &match run.start_stop {
-            StartStop::Start => Event::Started(run.id),
-            StartStop::Stop => Event::Stopped(run.id),
-        }),
+        TimelyEvent::Schedule(run) => recording.add(
+            at,
+            &match run.start_stop {
+                StartStop::Start => Event::Started(run.id),
+                StartStop::Stop => Event::Stopped(run.id),
+            },
+        ),
         TimelyEvent::PushProgress(_) => {}
         TimelyEvent::Messages(message) => {
             let message = MessagesEvent { channel: message.channel & !COUNTED, ..message.clone() };

@@ -4,6 +4,7 @@
 //! its end, so that what is kept is what runs.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::event::{Event, OperatorId};
 
@@ -59,9 +60,11 @@ impl Names {
         self.keeps_ended = true;
     }
 
-    /// Forgets what has ended: an operator, or a dataflow with all of its operators. Of what was
-    /// told before a snapshot is complete some belongs to the next one.
-    pub(super) fn forget_ended(&mut self) {
+    /// Forgets what has ended: an operator, or a dataflow with all of its operators; returns the
+    /// numbers of those dataflows. Of what was told before a snapshot is complete some belongs to
+    /// the next one.
+    pub(super) fn forget_ended(&mut self) -> Vec<Range<usize>> {
+        let mut dataflows = Vec::new();
         self.ended.rotate_right(1);
         for id in std::mem::take(&mut self.ended[0]) {
             self.operators.remove(&id);
@@ -69,7 +72,9 @@ impl Names {
                 let of_dataflow = self.operators.range(id..end.max(id));
                 let of_dataflow: Vec<OperatorId> = of_dataflow.map(|(id, _)| *id).collect();
                 of_dataflow.iter().for_each(|id| drop(self.operators.remove(id)));
+                dataflows.push(id..end);
             }
         }
+        dataflows
     }
 }

@@ -24,6 +24,8 @@ use crate::repr::Timestamp;
 
 /// So many moments are kept, over all workers.
 const MOMENTS_MAX: usize = 16 << 20;
+/// How long messages may have been on the way when events begin to be told.
+const SETTLING_NS: u64 = 100_000_000;
 /// A message that was not taken in so many snapshots never will be.
 const SNAPSHOTS_ON_THE_WAY: u64 = 100;
 
@@ -64,6 +66,8 @@ pub struct Stream {
     names: Names,
     /// When the snapshot begins that is not complete.
     from: Option<Timestamp>,
+    /// What is taken before this may have been sent before anything was told.
+    settled: Timestamp,
     given_up: u64,
 }
 
@@ -73,7 +77,8 @@ impl Stream {
         let mut shared = Shared::default();
         shared.invariants.limits = limits;
         let (tracks, names) = (Vec::new(), Names::default());
-        Stream { length_ns: length_ns.max(1), tracks, shared, names, from: None, given_up: 0 }
+        let (length_ns, from, settled, given_up) = (length_ns.max(1), None, 0, 0);
+        Stream { length_ns, tracks, shared, names, from, settled, given_up }
     }
 
     /// Sets the limits of invariants, for what comes.
@@ -103,6 +108,9 @@ impl Stream {
         for (at, event) in &chunk.events {
             if !is_known(event) {
                 self.names.add(event);
+                if matches!(event, Event::Missed(_)) {
+                    self.settled = self.settled.max(at.saturating_add(SETTLING_NS));
+                }
             }
             track.add(*at, event, &mut self.shared);
         }
@@ -121,6 +129,7 @@ impl Stream {
         self.shared.sent.clear();
         self.shared.taken.clear();
         self.from = Some(through);
+        self.settled = through.saturating_add(SETTLING_NS);
     }
 
     /// When the snapshot ends that is the next to be complete.
@@ -140,6 +149,9 @@ impl Stream {
                     return false;
                 };
                 self.tracks.iter_mut().for_each(|track| track.begin(from));
+                // Of what was sent before not all takers tell.
+                self.shared.sent.retain(|_, sent| sent.at >= from);
+                self.settled = self.settled.max(from.saturating_add(SETTLING_NS));
                 *self.from.insert(from)
             }
         };
@@ -186,7 +198,12 @@ impl Stream {
         self.messages(graph);
         self.on_the_way(graph);
         self.shared.invariants.close(graph, &mut into.violations);
-        self.names.forget_ended();
+        // What is on the way to a dataflow that is gone is never taken.
+        let gone = self.names.forget_ended();
+        if !gone.is_empty() {
+            let is_gone = |channel| gone.iter().any(|dataflow| dataflow.contains(&channel));
+            self.shared.sent.retain(|key, _| !is_gone(key.channel));
+        }
         self.tracks.iter_mut().for_each(|track| track.begin(until));
         self.from = Some(until);
     }
@@ -203,8 +220,10 @@ impl Stream {
                 continue;
             }
             let Some(sent) = self.shared.sent.remove(&taken.key) else {
-                graph.unmatched += 1;
-                self.shared.invariants.unmatched(&taken);
+                if taken.at > self.settled {
+                    graph.unmatched += 1;
+                    self.shared.invariants.unmatched(&taken);
+                }
                 continue;
             };
             self.shared.invariants.message(&taken, &sent);
