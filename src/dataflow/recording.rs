@@ -2,8 +2,8 @@
 //!
 //! Sums are what the engine keeps by itself; events are kept while somebody records, in the byte
 //! form of [`crate::profile::trace`], and handed over each time they are asked for. What was made
-//! before is told at the beginning, so that a recording explains itself. Where nobody takes them for
-//! long, further ones are counted and not kept.
+//! before is told at the beginning, so that a recording explains itself. Where nobody takes them
+//! for long, further ones are counted and not kept.
 
 use crate::profile::event::Event;
 use crate::profile::trace::ChunkWriter;

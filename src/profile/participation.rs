@@ -9,8 +9,8 @@
 //! One second of sixteen workers has 10²¹⁰ paths and more, so those that lead on are counted in
 //! numbers with an exponent of their own ([`Count`]). The other pass has all paths flow from the
 //! beginning: of what comes to a vertex each edge takes the part that as many of the paths take
-//! there, and that is a ratio of two neighbours' counts, an ordinary number. What flows over an edge
-//! is `c / N`. Edges on which a worker waits are on no path.
+//! there, and that is a ratio of two neighbours' counts, an ordinary number. What flows over an
+//! edge is `c / N`. Edges on which a worker waits are on no path.
 
 use super::graph::{Edge, Graph, Kind, Links};
 
