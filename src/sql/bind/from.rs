@@ -72,7 +72,9 @@ impl Binder<'_, '_> {
                         self.inside(&before.scope, |binder| binder.table_with_joins(item))?;
                     let args = taken.columns(self.position(item.span()))?;
                     let scope = before.scope.join(next.scope, before.plan.arity())?;
-                    let plan = self.lateral(before.plan, next.plan, level, &args);
+                    let lateral = Lateral { level, args };
+                    let plan =
+                        self.join_sides(JoinKind::Inner, before.plan, next.plan, lateral, None);
                     Source { plan, scope }
                 }
             });
@@ -333,7 +335,8 @@ impl Binder<'_, '_> {
             Op::CrossJoin(ast::JoinConstraint::None) => {
                 let Right { source: right, level, args } = right;
                 let scope = left.scope.join(right.scope, left.plan.arity())?;
-                let plan = self.lateral(left.plan, right.plan, level, &args);
+                let lateral = Lateral { level, args };
+                let plan = self.join_sides(JoinKind::Inner, left.plan, right.plan, lateral, None);
                 return Ok(Source { plan, scope });
             }
             _ => {
@@ -394,13 +397,8 @@ impl Binder<'_, '_> {
             binder.predicate(condition, &mut ExprContext::plain(&scope, Clause::Join))
         })?;
         let (l, r) = (left.plan.arity(), right.plan.arity());
-        let plan = match args.is_empty() {
-            true => self.join_plans(kind, left.plan, right.plan, Some(predicate.expr)),
-            false => {
-                let lateral = Lateral { level, args };
-                self.lateral_join(kind, left.plan, right.plan, lateral, Some(predicate.expr))
-            }
-        };
+        let lateral = Lateral { level, args };
+        let plan = self.join_sides(kind, left.plan, right.plan, lateral, Some(predicate.expr));
         note_nullable(&mut scope, kind, l, r);
         Ok(Source { plan, scope })
     }
@@ -429,13 +427,8 @@ impl Binder<'_, '_> {
         }
         let predicate = (!equalities.is_empty()).then(|| operator::all(equalities).expr);
         let mut scope = left.scope.join(right.scope, l)?;
-        let mut plan = match args.is_empty() {
-            true => self.join_plans(kind, left.plan, right.plan, predicate),
-            false => {
-                let lateral = Lateral { level, args };
-                self.lateral_join(kind, left.plan, right.plan, lateral, predicate)
-            }
-        };
+        let lateral = Lateral { level, args };
+        let mut plan = self.join_sides(kind, left.plan, right.plan, lateral, predicate);
         note_nullable(&mut scope, kind, l, r);
         let mut merged = vec![];
         for ((a, b), name) in pairs.into_iter().zip(names) {

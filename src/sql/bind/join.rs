@@ -160,8 +160,23 @@ impl Binder<'_, '_> {
         self.restrict(plan, condition.rest)
     }
 
+    /// The join of two plans, of which the right one may take something from the left one.
+    pub fn join_sides(
+        &mut self,
+        kind: JoinKind,
+        left: Plan,
+        right: Plan,
+        lateral: Lateral,
+        predicate: Option<Expr>,
+    ) -> Plan {
+        match lateral.args.is_empty() {
+            true => self.join_plans(kind, left, right, predicate),
+            false => self.lateral_join(kind, left, right, lateral, predicate),
+        }
+    }
+
     /// The join of two plans on a condition over the columns of both.
-    pub fn join_plans(
+    fn join_plans(
         &mut self,
         kind: JoinKind,
         left: Plan,
