@@ -40,6 +40,8 @@ pub struct Arguments {
 pub enum Command {
     /// Starts a server (the default).
     Serve(Serve),
+    /// Shows what a running server is doing: relations, operators, sessions, subscriptions.
+    Top(Top),
     /// Records what happens on the workers of a running server.
     #[command(subcommand)]
     Trace(Trace),
@@ -69,6 +71,34 @@ pub struct Record {
     /// Where the server is.
     #[command(flatten)]
     pub remote: Remote,
+}
+
+/// The flags of `top`.
+#[derive(Clone, Debug, Args)]
+pub struct Top {
+    /// Where the server is.
+    #[command(flatten)]
+    pub remote: Remote,
+
+    /// How often to look.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_seconds)]
+    pub interval: Duration,
+
+    /// The page to begin with: 1 relations, 2 critical operators, 3 sessions, 4 subscriptions.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_page)]
+    pub page: usize,
+
+    /// Print one picture, and end.
+    #[arg(long)]
+    pub once: bool,
+
+    /// How wide that picture is.
+    #[arg(long, value_name = "COLUMNS", default_value_t = 100)]
+    pub width: u16,
+
+    /// How high it is.
+    #[arg(long, value_name = "LINES", default_value_t = 24)]
+    pub height: u16,
 }
 
 /// Where a running server is.
@@ -218,6 +248,13 @@ fn parse_workers(text: &str) -> std::result::Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=256) => Ok(count),
         _ => Err("expected a number from 1 to 256".to_owned()),
+    }
+}
+
+fn parse_page(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(page @ 1..=4) => Ok(page),
+        _ => Err("expected a number from 1 to 4".to_owned()),
     }
 }
 

@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     match arguments.command {
         None => commands::serve::run(&arguments.serve),
         Some(Command::Serve(serve)) => commands::serve::run(&serve),
+        Some(Command::Top(top)) => commands::top::run::run(&top),
         Some(Command::Trace(trace)) => commands::trace::run(&trace),
         Some(Command::Engine(serve)) => commands::engine::run(&serve),
     }

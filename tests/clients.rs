@@ -3,8 +3,8 @@
 //! Each connects, defines, passes parameters, copies, runs transactions, meets errors, cancels and
 //! subscribes. Others do not keep up, or vanish (`ending`); psql's backslash commands print what
 //! they print on PostgreSQL (`backslash`). `profile` finds planted faults by SQL alone. Where psql
-//! or psycopg is not installed its test says so and passes, but not under CI. `WEIR_TEST_PYTHON` names
-//! a python that has psycopg.
+//! or psycopg is not installed its test says so and passes, but not under CI. `WEIR_TEST_PYTHON`
+//! names a python that has psycopg.
 
 #![allow(clippy::unwrap_used)] // A test fails by a panic.
 

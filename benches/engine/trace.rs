@@ -1,7 +1,8 @@
 //! What it costs to make use of a trace: that of two workers which maintain a view.
 //!
-//! `edges_per_cpu_s`: chunks become the activity graph; `events_per_cpu_s`: and participation,
-//! its four summaries, the patterns; `snapshot_ms`: a snapshot of 30,000 events, from the bytes to that.
+//! `edges_per_cpu_s`: chunks become the activity graph; `events_per_cpu_s`: and participation, its
+//! four summaries, the patterns; `snapshot_ms`: a snapshot of 30,000 events, from the bytes to
+//! that.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

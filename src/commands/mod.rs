@@ -4,6 +4,7 @@
 //!
 //! * [`serve`] — the supervisor, which keeps an engine running
 //! * [`engine`] — the server proper
+//! * [`top`] — shows what a server does, in a terminal
 //! * [`trace`] — records what happens on a server's workers
 //! * [`connection`] — the way to a server, for commands that are its clients
 //! * [`logging`] — where both say what they do
@@ -14,4 +15,5 @@ pub mod engine;
 pub mod exit;
 pub mod logging;
 pub mod serve;
+pub mod top;
 pub mod trace;
