@@ -165,7 +165,7 @@ impl Loop<'_> {
                 let chunk = self.ledger.recorded(self.worker, whole);
                 (self.respond)(Response::Traced { request, chunk });
             }
-            Command::EndTrace => self.ledger.logs.end_recording(),
+            Command::EndTrace => self.ledger.logs.end_recording(self.worker),
             Command::Introspect(on) => self.ledger.switch(self.worker, on),
             Command::Stop => {}
         }

@@ -23,7 +23,7 @@ use timely::worker::Worker;
 
 use super::channel::{COUNTED, count_messages, log_messages, take_carried};
 use super::operator::note_progress;
-use super::recording::Recording;
+use super::recording::{Recording, Shared, tell_no_progress, tell_progress};
 use crate::profile::event::{Event, Message};
 use crate::profile::tally::Tally;
 use crate::repr::Timestamp;
@@ -42,7 +42,7 @@ pub(super) struct Logs {
     /// What origin the times of the log have.
     origin: Option<(Instant, Timestamp)>,
     /// The events themselves, while somebody records.
-    recording: Rc<RefCell<Option<Recording>>>,
+    recording: Shared,
 }
 
 impl Logs {
@@ -101,23 +101,32 @@ impl Logs {
     }
 
     /// Notes an event that timely does not tell, where somebody records.
-    pub(super) fn note(&self, event: &Event) {
+    pub(super) fn note(&self, event: Event) {
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             recording.add(self.now(), event);
         }
     }
 
     /// Records from now on, and first what is `known`. Messages are logged for that.
-    pub(super) fn record(&self, known: impl Iterator<Item = Event>) {
-        log_messages(true);
-        let mut recording = self.recording.borrow_mut();
-        let (recording, now) = (recording.get_or_insert_default(), self.now());
-        known.for_each(|event| recording.add(now, &event));
+    pub(super) fn record(&self, worker: &Worker, known: impl Iterator<Item = Event>) {
+        let is_new = {
+            let mut recording = self.recording.borrow_mut();
+            let is_new = recording.is_none();
+            let (recording, now) = (recording.get_or_insert_default(), self.now());
+            known.for_each(|event| recording.add(now, event));
+            is_new
+        };
+        if is_new
+            && let (Some((_, origin_ns)), Some(mut log)) = (self.origin, worker.log_register())
+        {
+            log_messages(true);
+            tell_progress(&mut log, origin_ns, &self.recording);
+        }
     }
 
     /// What was recorded since this was last asked, as a chunk.
     pub(super) fn take_recorded(&self, worker: &Worker) -> Vec<u8> {
-        if let Some(log) = worker.logging() {
+        if let Some(mut log) = worker.log_register() {
             log.flush();
         }
         let mut recording = self.recording.borrow_mut();
@@ -125,8 +134,11 @@ impl Logs {
     }
 
     /// Records no more.
-    pub(super) fn end_recording(&self) {
+    pub(super) fn end_recording(&self, worker: &Worker) {
         log_messages(false);
+        if let Some(mut log) = worker.log_register() {
+            tell_no_progress(&mut log);
+        }
         *self.recording.borrow_mut() = None;
     }
 
@@ -146,7 +158,7 @@ fn recorded(recording: &mut Recording, at: Timestamp, event: &TimelyEvent) {
     match event {
         TimelyEvent::Schedule(run) => recording.add(
             at,
-            &match run.start_stop {
+            match run.start_stop {
                 StartStop::Start => Event::Started(run.id),
                 StartStop::Stop => Event::Stopped(run.id),
             },
@@ -155,11 +167,11 @@ fn recorded(recording: &mut Recording, at: Timestamp, event: &TimelyEvent) {
         TimelyEvent::Messages(message) => {
             let message = MessagesEvent { channel: message.channel & !COUNTED, ..message.clone() };
             let event = translated(TimelyEvent::Messages(message));
-            event.into_iter().for_each(|event| recording.add(at, &event));
+            event.into_iter().for_each(|event| recording.add(at, event));
         }
         other => {
             let event = translated(other.clone());
-            event.into_iter().for_each(|event| recording.add(at, &event));
+            event.into_iter().for_each(|event| recording.add(at, event));
         }
     }
 }

@@ -79,7 +79,7 @@ impl Ledger {
     }
 
     fn insert(&mut self, id: GlobalId, claim: Claim) {
-        self.logs.note(&made(id, &claim));
+        self.logs.note(made(id, &claim));
         self.dataflows.insert(id, claim);
     }
 
@@ -87,7 +87,7 @@ impl Ledger {
     pub(super) fn recorded(&self, worker: &Worker, whole: bool) -> Vec<u8> {
         if whole {
             let dataflows = self.dataflows.iter().map(|(id, claim)| made(*id, claim));
-            self.logs.record(dataflows.chain(self.logs.tally.borrow().made()));
+            self.logs.record(worker, dataflows.chain(self.logs.tally.borrow().made()));
         }
         self.logs.take_recorded(worker)
     }
@@ -97,7 +97,7 @@ impl Ledger {
         let Some(claim) = self.dataflows.remove(&id) else { return };
         size::forget(claim.operators.clone());
         operator::forget(claim.operators.clone());
-        self.logs.note(&Event::Ended(claim.operators.start));
+        self.logs.note(Event::Ended(claim.operators.start));
         if claim.told {
             let (first, end) = (claim.operators.start, claim.operators.end);
             self.told.gone.push(DataflowReport { first, end, object: id });

@@ -82,7 +82,7 @@ pub const PAGES: &[Page] = &[
             column("relation", Kind::Text, 24),
             column("operator", Kind::Text, 0),
             column("plan node", Kind::Text, 10),
-            column("critical", Kind::Part, 8),
+            column("critical", Kind::Part, 9),
             column("busy", Kind::Part, 7),
             column("workers", Kind::Count, 7),
         ],
@@ -92,7 +92,7 @@ pub const PAGES: &[Page] = &[
     Page {
         name: "Sessions",
         sql: "SELECT id, pid, username, state, \
-              greatest(0, extract(epoch FROM clock_timestamp()) * 1000000000 - since), \
+              greatest(0, extract(epoch FROM now()) * 1000000000 - since), \
               regexp_replace(statement, '\\s+', ' ', 'g') FROM weir_catalog.weir_sessions",
         columns: &[
             column("pid", Kind::Count, 10),
@@ -107,8 +107,8 @@ pub const PAGES: &[Page] = &[
     Page {
         name: "Subscriptions",
         sql: "SELECT s.id || ' ' || s.object, coalesce(c.relname, s.object::text), s.waiting, \
-              greatest(0, extract(epoch FROM clock_timestamp()) * 1000000000 - s.told), \
-              greatest(0, extract(epoch FROM clock_timestamp()) * 1000000000 - s.as_of) \
+              greatest(0, extract(epoch FROM now()) * 1000000000 - s.told), \
+              greatest(0, extract(epoch FROM now()) * 1000000000 - s.as_of) \
               FROM weir_catalog.weir_subscriptions s \
               LEFT JOIN pg_catalog.pg_class c ON c.oid = s.object",
         columns: &[
