@@ -194,6 +194,20 @@ fn a_server_is_recorded_and_its_file_read() {
          JOIN pg_class c ON c.oid = s.critical_operators.object WHERE c.relname = 'first'",
     );
     assert_eq!(named, [["t"]]);
+    let told = rows(
+        &mut client,
+        "SELECT DISTINCT type FROM s.activities WHERE type LIKE '%message' ORDER BY 1",
+    );
+    assert_eq!(told, [["control message"], ["data message"]]);
+    // It is shown, as any client can.
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["top", "--port", &port, "--once", "--interval", "300ms"])
+        .output()
+        .unwrap();
+    let shown = text(&output);
+    for name in ["Critical operators", "public.second", "public.third", "memory"] {
+        assert!(shown.contains(name), "{shown}");
+    }
     // Nobody records any more.
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(rows(&mut client, "SELECT count(*) FROM weir_trace"), [["0"]]);

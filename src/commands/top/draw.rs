@@ -162,7 +162,7 @@ mod tests {
         view.take(relations(["894300000", "1406400000"]), Duration::from_secs(2));
         let first = picture(&view);
         assert_eq!(first[0], "weir 127.0.0.1:9347");
-        assert!(first[1].starts_with(" Relations   Critical operators   Sessions"), "{first:?}");
+        assert!(first[1].starts_with(" Relations  Critical operators  Sessions"), "{first:?}");
         assert!(first[2].contains("now▾") && first[2].contains("memory"), "{first:?}");
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let flights = ["public.flights", "50.0%", "1.4", "s", "240", "kB", "20000", "0", "2"];
