@@ -201,7 +201,7 @@ fn a_server_is_recorded_and_its_file_read() {
     assert_eq!(told, [["control message"], ["data message"]]);
     // It is shown, as any client can.
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["top", "--port", &port, "--once", "--interval", "300ms"])
+        .args(["top", "--port", &port, "--once", "--interval", "300ms", "--height", "90"])
         .output()
         .unwrap();
     let shown = text(&output);
@@ -219,7 +219,11 @@ fn a_server_is_recorded_and_its_file_read() {
     let refused = client.run(&format!("CREATE SOURCE d FROM TRACE FILE '{file}'"));
     assert!(format!("{refused:?}").contains("trace file is damaged at byte"), "{refused:?}");
     assert_eq!(rows(&mut client, "SELECT count(*) FROM pg_namespace WHERE nspname = 'd'"), [["0"]]);
-    // Where nothing is listening.
+}
+
+#[test]
+fn where_nothing_listens_recording_says_so() {
+    let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["trace", "record", "--port", "1"])
         .arg(folder.path().join("none"))
