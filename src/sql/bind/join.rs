@@ -167,8 +167,16 @@ impl Binder<'_, '_> {
         left: Plan,
         right: Plan,
         lateral: Lateral,
-        predicate: Option<Expr>,
+        mut predicate: Option<Expr>,
     ) -> Plan {
+        if let Some(predicate) = &mut predicate {
+            // A condition that is decided reads no column.
+            let mut folded = predicate.clone();
+            self.fold_condition(&mut folded);
+            if folded.as_literal().is_some() {
+                *predicate = folded;
+            }
+        }
         match lateral.args.is_empty() {
             true => self.join_plans(kind, left, right, predicate),
             false => self.lateral_join(kind, left, right, lateral, predicate),
