@@ -27,18 +27,18 @@ impl Session {
             let message = format!("unrecognized configuration parameter \"{name}\"");
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         };
+        if key != INTERVAL && !Profiling::has(&key) {
+            return Err(Error::unsupported(
+                format!("ALTER SYSTEM SET {}", setting.name),
+                "Only the settings of introspection can be changed while the server runs.",
+            ));
+        }
         let parsed = value.map(|text| Value::parse(setting.name, &setting.kind, text, None));
         let parsed = parsed.transpose()?;
         if Profiling::has(&key) {
             let value = parsed.unwrap_or_else(|| setting.default.clone());
             self.engine.profiling.send_modify(|profiling| profiling.set(&key, &value));
             return Ok(());
-        }
-        if key != INTERVAL {
-            return Err(Error::unsupported(
-                format!("ALTER SYSTEM SET {}", setting.name),
-                "Only the settings of introspection can be changed while the server runs.",
-            ));
         }
         let interval = match parsed {
             Some(Value::Int(ms)) => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
