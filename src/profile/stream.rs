@@ -568,6 +568,51 @@ mod tests {
         }
     }
 
+    /// How many paths lead over each edge, by walking all of them; none where there are too many.
+    fn walked(graph: &Graph) -> Option<(u64, Vec<u64>)> {
+        let (mut paths, mut counts) = (0, vec![0; graph.edges.len()]);
+        let mut open: Vec<(usize, Vec<usize>)> =
+            graph.bounds.iter().map(|(start, _)| (*start, vec![])).collect();
+        while let Some((vertex, way)) = open.pop() {
+            if graph.bounds.iter().any(|(_, end)| *end == vertex) {
+                paths += 1;
+                way.iter().for_each(|edge| counts[*edge] += 1);
+            }
+            for (number, edge) in graph.edges.iter().enumerate() {
+                if edge.source == vertex && edge.kind != Kind::Waiting {
+                    let way = way.iter().copied().chain([number]).collect();
+                    open.push((edge.target, way));
+                }
+            }
+            if paths > 5_000 {
+                return None;
+            }
+        }
+        Some((paths, counts))
+    }
+
+    #[test]
+    fn participation_is_what_walking_all_paths_finds() {
+        let (mut compared, mut several) = (0, 0);
+        for seed in 0..40 {
+            let logs = simulated(seed, 1 + seed as usize % 4, 60);
+            for Snapshot { graph, .. } in snapshots(&logs, 2_500, 1) {
+                let Some((paths, counts)) = walked(&graph) else { continue };
+                let mut found = Participation::default();
+                found.find(&graph);
+                assert_eq!(found.check.is_none(), paths == 0, "seed {seed}");
+                for (number, edge) in graph.edges.iter().enumerate().filter(|_| paths > 0) {
+                    let part = graph.duration_ns(edge) as f64 / graph.length_ns() as f64;
+                    let share = counts[number] as f64 / paths as f64 * part;
+                    assert!((found.shares[number] - share).abs() < 1e-12, "seed {seed}");
+                }
+                compared += 1;
+                several += usize::from(paths > 10);
+            }
+        }
+        assert!(compared > 100 && several > 20, "{compared} and {several}");
+    }
+
     #[test]
     fn snapshots_are_the_same_however_the_events_come() {
         for seed in 0..20 {

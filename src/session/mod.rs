@@ -14,6 +14,7 @@
 //! * `reg_names` — the text of oids that name something
 //! * `system` — the rows of the system relations
 //! * [`introspection`] — the relations in which the engine tells about itself
+//! * `trace_source` — a trace file as relations
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
 mod analyze;

@@ -203,12 +203,14 @@ impl Made<'_> {
         stream: &mut Stream,
     ) -> Result<()> {
         let rows = &mut self.rows;
-        snapshots::rows(snapshot, participation, stream.names(), self.hops, &mut |part, datums| {
+        let emit = &mut |part: Part, datums: &[Datum<'_>]| {
             if let Some(place) = Part::ALL.iter().position(|known| *known == part) {
                 rows[place].push(pack(datums));
             }
             Ok(())
-        })
+        };
+        let (names, hops) = (stream.names(), self.hops);
+        snapshots::rows(snapshot, participation, names, hops, usize::MAX, emit)
     }
 }
 

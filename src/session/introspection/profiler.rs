@@ -22,6 +22,9 @@ use crate::session::introspection::profiling::Profiling;
 use crate::session::introspection::snapshots::{self, Part};
 use crate::session::layout::RowEncoder;
 
+/// A snapshot with more activities than these shows none: it would take more than it tells.
+const ACTIVITIES_MAX: usize = 500_000;
+
 /// A row that is there: its key and its value.
 type Encoded = (Row, Row);
 
@@ -112,7 +115,8 @@ impl Profiler {
                 None => Ok(()),
             };
             let (snapshot, participation) = (&self.snapshot, &mut self.participation);
-            snapshots::rows(snapshot, participation, self.stream.names(), profiling.hops(), emit)?;
+            let (names, hops) = (self.stream.names(), profiling.hops());
+            snapshots::rows(snapshot, participation, names, hops, ACTIVITIES_MAX, emit)?;
             let kept = u64::try_from(profiling.retention().as_nanos()).unwrap_or(u64::MAX);
             self.forget_before(end.saturating_sub(kept));
         }

@@ -56,12 +56,13 @@ fn relation(names: &Names, operator: Option<usize>) -> Datum<'static> {
     found.map_or(Datum::Null, |id| object(GlobalId(id)))
 }
 
-/// Makes the rows of a snapshot.
+/// Makes the rows of a snapshot; where it has more than `most` activities, none for those.
 pub(in crate::session) fn rows(
     snapshot: &Snapshot,
     participation: &mut Participation,
     names: &Names,
     hops: usize,
+    most: usize,
     emit: Emit<'_>,
 ) -> Result<()> {
     let Snapshot { graph, violations } = snapshot;
@@ -78,7 +79,8 @@ pub(in crate::session) fn rows(
         int8(graph.unmatched as u64),
     ];
     emit(Part::Snapshots, &row)?;
-    for (number, edge) in graph.edges.iter().enumerate() {
+    let shown = if graph.edges.len() <= most { &graph.edges[..] } else { &[] };
+    for (number, edge) in shown.iter().enumerate() {
         emit(Part::Activities, &activity(graph, names, number, edge))?;
         let share = participation.shares[number];
         if share > 0.0 {

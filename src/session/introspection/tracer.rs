@@ -125,7 +125,8 @@ impl Task {
             self.rows.clear();
         }
         if let Some(profiler) = self.profiler.as_mut().filter(|_| profiled.snapshot().is_some()) {
-            profiler.take(&chunks, profiled)?;
+            // Others on this thread would wait for it.
+            tokio::task::block_in_place(|| profiler.take(&chunks, profiled))?;
             if let Some(end) = profiler.next_end() {
                 let left = Duration::from_nanos(end.saturating_sub(now()));
                 // A little later all workers can tell all of it.
