@@ -37,8 +37,11 @@ pub fn evaluate(program: &Program, tables: &Database) -> Database {
             content.insert(name.clone(), BTreeSet::new());
         }
         loop {
+            let of =
+                |name: &String| program.rules.iter().filter(|rule| rule.name == *name).collect();
+            let rules: Vec<Vec<&Rule>> = stratum.names.iter().map(of).collect();
             let next: Vec<BTreeSet<Row>> =
-                stratum.names.iter().map(|name| derive(program, name, &content)).collect();
+                rules.iter().map(|rules| derive(rules, stratum.recursive, &content)).collect();
             let old: Vec<_> = stratum.names.iter().map(|name| content[name].clone()).collect();
             if next == old {
                 break;
@@ -50,8 +53,7 @@ pub fn evaluate(program: &Program, tables: &Database) -> Database {
 }
 
 /// The rows of one predicate, from the content as it is.
-fn derive(program: &Program, name: &str, content: &Database) -> BTreeSet<Row> {
-    let rules: Vec<&Rule> = program.rules.iter().filter(|rule| rule.name == name).collect();
+fn derive(rules: &[&Rule], recursive: bool, content: &Database) -> BTreeSet<Row> {
     let folds = rules.iter().flat_map(|rule| &rule.head).filter_map(|head| match head {
         Head::Fold(fold, _) => Some(*fold),
         _ => None,
@@ -59,7 +61,7 @@ fn derive(program: &Program, name: &str, content: &Database) -> BTreeSet<Row> {
     let folds: BTreeSet<Fold> = folds.collect();
     let is_lattice = folds.iter().any(|f| f.is_lattice()) && folds.iter().all(|f| f.is_lattice());
     let mut rows = BTreeSet::new();
-    for rule in &rules {
+    for rule in rules {
         let bindings = matches(&rule.body, content);
         if is_lattice || !rule.head.iter().any(|head| matches!(head, Head::Fold(..))) {
             rows.extend(bindings.iter().map(|binding| plain(&rule.head, binding)));
@@ -83,7 +85,6 @@ fn derive(program: &Program, name: &str, content: &Database) -> BTreeSet<Row> {
         let key = row.iter().zip(&folds).filter(|(_, f)| f.is_none()).map(|(v, _)| *v).collect();
         groups.entry(key).or_default().push(row);
     }
-    let recursive = program.strata.iter().any(|s| s.recursive && s.names.iter().any(|n| n == name));
     if groups.is_empty() && !recursive && folds.iter().all(Option::is_some) {
         groups.insert(vec![], vec![]);
     }
@@ -303,7 +304,15 @@ impl Bench {
                 faults.extend(self.differs(&format!("SELECT * FROM v_{name}"), &wanted, &text));
             }
             let name = &names[rng.random_range(0..names.len())];
+            let demand = if rng.random_bool(0.8) { "on" } else { "off" };
+            self.run(&format!("SET weir.demand = {demand}"));
             faults.extend(self.afresh(rng, name, &content[name], &text));
+            for _ in 0..2 {
+                let question = program.question(rng);
+                let wanted: Vec<Row> = derive(&[&question], false, &content).into_iter().collect();
+                let sql = format!("DATALOG $$ {text} {} $$", question.find());
+                faults.extend(self.differs(&sql, &wanted, &text));
+            }
         }
         for name in names.iter().rev() {
             self.client.run(&format!("DROP MATERIALIZED VIEW IF EXISTS v_{name}"));

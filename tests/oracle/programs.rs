@@ -132,6 +132,66 @@ impl Program {
         program
     }
 
+    /// What may be asked of it, mostly with a constant.
+    pub fn question(&self, rng: &mut StdRng) -> Rule {
+        let arity = |name: &str| self.rules.iter().find(|r| r.name == name).unwrap().head.len();
+        let own: Readable = self.names().into_iter().map(|n| (n.clone(), arity(&n))).collect();
+        let mut whole: Readable =
+            TABLES.iter().map(|(name, columns)| ((*name).to_owned(), columns.len())).collect();
+        whole.extend(own.iter().cloned());
+        let (mut body, bound) = random_body(rng, &whole, &own, true);
+        if rng.random_bool(0.7) {
+            // One of the variables is known.
+            let known = any(rng, &bound);
+            let value = Arg::Constant(rng.random_range(0..6));
+            for literal in &mut body {
+                let Literal::Positive(Atom { args, .. }) = literal else { continue };
+                for arg in args {
+                    if matches!(arg, Arg::Variable(variable) if *variable == known) {
+                        *arg = value.clone();
+                    }
+                }
+            }
+            let mut all = BTreeSet::new();
+            for literal in &body {
+                match literal {
+                    Literal::Positive(atom) => {
+                        all.extend(atom.args.iter().filter_map(|a| match a {
+                            Arg::Variable(variable) => Some(*variable),
+                            _ => None,
+                        }))
+                    }
+                    Literal::Plus(variable, from, _) if *from != known => {
+                        all.insert(*variable);
+                    }
+                    _ => {}
+                }
+            }
+            // What names it elsewhere is left out, as far as it is not an atom.
+            let names = |arg: &Arg| matches!(arg, Arg::Variable(v) if !all.contains(v));
+            body.retain(|literal| match literal {
+                Literal::Less(a, b) | Literal::Differ(a, b) => !names(a) && !names(b),
+                Literal::Plus(variable, ..) => all.contains(variable),
+                Literal::Negative(atom) => !atom.args.iter().any(names),
+                _ => true,
+            });
+            let bound: Vec<usize> = all.into_iter().collect();
+            if bound.is_empty() {
+                let head = vec![Head::Constant(1)];
+                return Rule { name: "find".into(), head, body, style: rng.random() };
+            }
+            let arity = rng.random_range(1..3);
+            let head = random_head(rng, arity, &bound);
+            return Rule { name: "find".into(), head, body, style: rng.random() };
+        }
+        let arity = rng.random_range(1..3);
+        let mut head = random_head(rng, arity, &bound);
+        if rng.random_bool(0.3) {
+            head[arity - 1] = Head::Fold(Fold::Count, vec![any(rng, &bound)]);
+        }
+        Rule { name: "find".into(), head, body, style: rng.random() }
+    }
+
     /// The predicates, in the order in which they are derived.
     pub fn names(&self) -> Vec<String> {
         self.strata.iter().flat_map(|stratum| stratum.names.clone()).collect()
@@ -360,6 +420,15 @@ impl Literal {
                 format!("({} {or} {})", a.text(style), b.text(style))
             }
         }
+    }
+}
+
+impl Rule {
+    /// Its text as a query.
+    pub fn find(&self) -> String {
+        let head: Vec<_> = self.head.iter().map(Head::to_string).collect();
+        let body: Vec<_> = self.body.iter().map(|l| l.text(self.style)).collect();
+        format!("FIND {} WHERE {}", head.join(", "), body.join(", "))
     }
 }
 

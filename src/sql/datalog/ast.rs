@@ -6,6 +6,7 @@
 use sqlparser::ast;
 use sqlparser::tokenizer::TokenWithSpan;
 
+use crate::repr::ColumnType;
 use crate::sql::parse::position::Lines;
 
 /// Rules, and what is asked of them.
@@ -28,6 +29,8 @@ pub struct Rule {
     pub head: Vec<HeadTerm>,
     /// From what: all of these.
     pub body: Vec<Literal>,
+    /// The types that terms of the head are converted to; none: those that they have.
+    pub types: Vec<Option<ColumnType>>,
     /// How it is written, for messages.
     pub text: String,
     /// The text that it stands in, where that is not the statement's.

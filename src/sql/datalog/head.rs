@@ -87,12 +87,16 @@ impl Binder<'_, '_> {
                 _ => &head.term,
             };
             let bound = self.head_value(rule, term, &body)?;
+            let bound = match rule.types.get(at).copied().flatten() {
+                Some(ty) => self.implicit(bound.clone(), ty)?.map_or(bound, Bound::Typed),
+                None => bound,
+            };
             let literal = match &bound {
                 Bound::Unknown { text, .. } => Some(text.clone()),
                 _ => None,
             };
             let typed = self.settle(bound)?;
-            columns.push(OutputColumn { name: column_name(rule, at), ty: typed.ty, literal });
+            columns.push(OutputColumn { name: String::new(), ty: typed.ty, literal });
             exprs.push(typed);
         }
         Ok(Query::of(body.plan.select(exprs), columns))
@@ -142,7 +146,7 @@ impl Binder<'_, '_> {
                 typed.expr = Expr::Column(grouped);
                 grouped += 1;
             }
-            columns.push(OutputColumn { name: column_name(rule, at), ty: typed.ty, literal: None });
+            columns.push(OutputColumn { name: String::new(), ty: typed.ty, literal: None });
             exprs.push(typed);
         }
         let plan = self.reduced(body.plan, group, aggregates);
@@ -233,17 +237,32 @@ fn refuse_parts(calls: &Calls, bound: &Bound, value: &Value) -> Result<()> {
     Err(Error::unsupported(what, hint).at(value.position))
 }
 
-/// The name of a column of a head.
-fn column_name(rule: &Rule, at: usize) -> String {
-    let own = |head: &HeadTerm| match (&head.alias, &head.term) {
+/// The names of a predicate's columns: each the first that a rule has for it and that is not taken.
+pub fn column_names(rules: &[Rule]) -> Vec<String> {
+    let arity = rules.first().map_or(0, |rule| rule.head.len());
+    let mut names: Vec<String> = vec![];
+    for at in 0..arity {
+        let own = rules.iter().filter_map(|rule| rule.head.get(at)).filter_map(name_of);
+        let name = own.into_iter().find(|name| !names.contains(name));
+        let mut number = at + 1;
+        names.push(name.unwrap_or_else(|| {
+            // A variable may be called so, too.
+            while names.contains(&format!("column{number}")) {
+                number += 1;
+            }
+            format!("column{number}")
+        }));
+    }
+    names
+}
+
+fn name_of(head: &HeadTerm) -> Option<String> {
+    match (&head.alias, &head.term) {
         (Some(alias), _) => Some(alias.clone()),
         (None, Term::Variable(name)) => Some(name.folded.clone()),
         (None, Term::Value(value)) => {
             Some(figure::column_name(&value.expr)).filter(|name| name != "?column?")
         }
         (None, Term::Wildcard(_)) => None,
-    };
-    let name = own(&rule.head[at])
-        .filter(|name| rule.head[..at].iter().all(|before| own(before).as_ref() != Some(name)));
-    name.unwrap_or_else(|| format!("column{}", at + 1))
+    }
 }

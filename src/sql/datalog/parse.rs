@@ -174,7 +174,8 @@ impl Parse<'_> {
         };
         let head = self.head(&tokens[1..at], &tokens[at])?;
         let body = self.body(&tokens[at + 1..], None)?;
-        Ok(Rule { name, head, body, text: self.source.text_of(tokens), lines: None })
+        let text = self.source.text_of(tokens);
+        Ok(Rule { name, head, body, types: vec![], text, lines: None })
     }
 
     fn rule(&self, tokens: &[TokenWithSpan]) -> Result<Rule> {
@@ -189,7 +190,8 @@ impl Parse<'_> {
             _ if arrow(rest) => self.body(&rest[2..], None)?,
             [other, ..] => return Err(self.source.near(other).with_hint(HEAD_HINT)),
         };
-        Ok(Rule { name, head, body, text: self.source.text_of(tokens), lines: None })
+        let text = self.source.text_of(tokens);
+        Ok(Rule { name, head, body, types: vec![], text, lines: None })
     }
 
     /// The error of a clause that has no head.

@@ -10,16 +10,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlparser::ast::SetOperator;
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::functions;
 use crate::plan::relation::{Binding, Relation, RoundLimit};
 use crate::repr::ColumnType;
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::comparable;
 use crate::sql::bind::context::Binder;
+use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::{Plan, Typed};
+use crate::sql::bind::scope::Scope;
 use crate::sql::bind::setop::common;
-use crate::sql::datalog::ast::{HeadTerm, Name, Program, Rule, Term};
-use crate::sql::datalog::head::{Lattice, lattice_of};
+use crate::sql::datalog::ast::{
+    Argument, Atom, HeadTerm, Literal, Name, Program, Rule, Term, Value,
+};
+use crate::sql::datalog::demand::{Facts, demanded};
+use crate::sql::datalog::head::{Lattice, column_names, lattice_of};
 use crate::sql::datalog::strata::{Stratum, strata};
 
 /// How often the types of a recursion may widen.
@@ -46,6 +52,24 @@ impl Known {
         self.0.get(name)
     }
 
+    /// The rows and columns of a predicate. Errors: 42P01.
+    fn rows(&self, name: &Name) -> Result<(Plan, Vec<OutputColumn>)> {
+        let predicate = self.get(&name.folded).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("the program has no rule \"{}\"", name.written),
+            )
+            .with_hint("End it with FIND \u{2026} WHERE \u{2026}, or derive that relation.")
+            .at(name.position)
+        })?;
+        let types = predicate.types.clone().ok_or_else(unfinished)?;
+        let columns = predicate.names.iter().zip(&types);
+        let columns =
+            columns.map(|(name, ty)| OutputColumn { name: name.clone(), ty: *ty, literal: None });
+        let columns = columns.collect();
+        Ok((Plan::local(predicate.id, types), columns))
+    }
+
     /// Whether a rule reads a predicate whose types are not known.
     fn is_ahead(&self, rule: &Rule) -> bool {
         rule.atoms().iter().any(|(atom, _)| {
@@ -53,6 +77,14 @@ impl Known {
             predicate.is_some_and(|predicate| predicate.types.is_none())
         })
     }
+}
+
+/// Rules that are bound, and what is asked of them.
+struct BoundRules {
+    plan: Plan,
+    columns: Vec<OutputColumn>,
+    known: Known,
+    strata: Vec<Stratum>,
 }
 
 /// What stands around a query: the predicates that it may read.
@@ -83,41 +115,38 @@ impl Binder<'_, '_> {
     ) -> Result<(Plan, Vec<OutputColumn>)> {
         let rules = self.with_session_rules(program)?;
         check_rules(&rules)?;
+        let bound = self.bind_rules(&rules, program.find.as_ref(), wanted)?;
+        match self.by_demand(&rules, program.find.as_ref(), wanted, &bound)? {
+            Some(plan) => Ok((plan, bound.columns)),
+            None => Ok((bound.plan, bound.columns)),
+        }
+    }
+
+    /// Rules, and what is asked of them.
+    fn bind_rules(
+        &mut self,
+        rules: &[Rule],
+        find: Option<&Rule>,
+        wanted: Option<&Name>,
+    ) -> Result<BoundRules> {
         let mut known = Known::default();
         let mut layers = vec![];
-        for stratum in strata(&rules)? {
+        let strata = strata(rules)?;
+        for stratum in &strata {
             let layer = match stratum.recursive {
-                true => self.recursion_of_rules(&stratum, &rules, &mut known)?,
-                false => self.predicate_of_rules(&stratum.names[0], &rules, &mut known)?,
+                true => self.recursion_of_rules(stratum, rules, &mut known)?,
+                false => self.predicate_of_rules(&stratum.names[0], rules, &mut known)?,
             };
             layers.push(layer);
         }
-        let (plan, columns) = match (&program.find, wanted) {
+        let (plan, columns) = match (find, wanted) {
             (Some(find), _) => {
                 check_variables(find)?;
                 let rules = std::slice::from_ref(find);
                 let query = self.set_of(rules, &known, None, None)?.ok_or_else(unfinished)?;
                 (query.plan, query.columns)
             }
-            (None, Some(name)) => {
-                let predicate = known.get(&name.folded).ok_or_else(|| {
-                    Error::new(
-                        SqlState::UNDEFINED_TABLE,
-                        format!("the program has no rule \"{}\"", name.written),
-                    )
-                    .with_hint("End it with FIND \u{2026} WHERE \u{2026}, or derive that relation.")
-                    .at(name.position)
-                })?;
-                let types = predicate.types.clone().ok_or_else(unfinished)?;
-                let columns = predicate.names.iter().zip(&types);
-                let columns = columns.map(|(name, ty)| OutputColumn {
-                    name: name.clone(),
-                    ty: *ty,
-                    literal: None,
-                });
-                let columns = columns.collect();
-                (Plan::local(predicate.id, types), columns)
-            }
+            (None, Some(name)) => known.rows(name)?,
             (None, None) => {
                 return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
@@ -127,7 +156,41 @@ impl Binder<'_, '_> {
             }
         };
         let relation = self.around(plan.relation, layers);
-        Ok((Plan { relation, types: plan.types }, columns))
+        Ok(BoundRules { plan: Plan { relation, types: plan.types }, columns, known, strata })
+    }
+
+    /// The same by demand; none where that is off, or where nothing is gained by it.
+    fn by_demand(
+        &mut self,
+        rules: &[Rule],
+        find: Option<&Rule>,
+        wanted: Option<&Name>,
+        bound: &BoundRules,
+    ) -> Result<Option<Plan>> {
+        if (self.cx.variables)("weir.demand").is_some_and(|value| value == "off") {
+            return Ok(None);
+        }
+        let asked = match (find, wanted) {
+            (Some(find), _) => find.clone(),
+            (None, Some(name)) => whole_of(name, bound.columns.len()),
+            (None, None) => return Ok(None),
+        };
+        let types = |name: &str| bound.known.get(name)?.types.clone();
+        let mut fits = |value: &Value, ty: ColumnType| {
+            let scope = Scope::default();
+            let mut cx = ExprContext::plain(&scope, Clause::Where);
+            let value = self.expr(&value.expr, &mut cx);
+            value.is_ok_and(|value| match value.scalar(self) {
+                Some(from) => from == ty.scalar || functions::is_coercible(Some(from), ty.scalar),
+                None => true,
+            })
+        };
+        let mut facts = Facts { strata: &bound.strata, types: &types, fits: &mut fits };
+        let Some((rules, find)) = demanded(rules, &asked, &mut facts) else { return Ok(None) };
+        let by_demand = self.bind_rules(&rules, Some(&find), None)?;
+        let scalars = |plan: &Plan| plan.types.iter().map(|ty| ty.scalar).collect::<Vec<_>>();
+        let same = scalars(&by_demand.plan) == scalars(&bound.plan);
+        Ok(same.then_some(by_demand.plan))
     }
 
     /// The relation with the layers that it reads, itself or through others.
@@ -192,7 +255,9 @@ impl Binder<'_, '_> {
             let value = query.ok_or_else(unfinished)?.plan.relation;
             bindings.push(Binding { id: predicate.id, value, columns });
         }
-        let names: Vec<String> = stratum.names.iter().map(|name| format!("\"{name}\"")).collect();
+        let written = members.iter().map(|(_, own, _)| format!("\"{}\"", own[0].name.written));
+        let names: BTreeSet<String> = written.collect();
+        let names: Vec<String> = names.into_iter().collect();
         let what = if names.len() == 1 { "rule" } else { "the recursion of rules" };
         Ok(Layer::Recursive(bindings, format!("{what} {}", names.join(", "))))
     }
@@ -216,14 +281,12 @@ impl Binder<'_, '_> {
                 };
                 let Some(predicate) = known.0.get_mut(name) else { continue };
                 let types: Vec<ColumnType> = query.columns.iter().map(|c| nullable(c.ty)).collect();
-                let given = best_names(own).into_iter().zip(names_of(&query.columns));
-                let names = given.map(|(best, name)| best.unwrap_or(name)).collect();
                 if predicate.types.as_ref() != Some(&types) {
                     changed = true;
                     predicate.types = Some(types);
                 }
                 if predicate.names.is_empty() {
-                    predicate.names = names;
+                    predicate.names = column_names(own);
                 }
             }
             if !changed {
@@ -265,8 +328,8 @@ impl Binder<'_, '_> {
             }
         }
         let Some(mut query) = united else { return Ok(None) };
-        for (column, name) in query.columns.iter_mut().zip(best_names(rules)) {
-            column.name = name.unwrap_or_else(|| column.name.clone());
+        for (column, name) in query.columns.iter_mut().zip(column_names(rules)) {
+            column.name = name;
         }
         let wanted: Vec<ColumnType> = match types {
             Some(types) => types.to_vec(),
@@ -356,29 +419,30 @@ fn in_rule(rule: &Rule, error: Error) -> Error {
     }
 }
 
+/// The query for all rows of a predicate.
+fn whole_of(name: &Name, arity: usize) -> Rule {
+    let variables = (0..arity).map(|at| {
+        let folded = format!("column {at}");
+        Term::Variable(Name { written: folded.clone(), folded, position: None })
+    });
+    let variables: Vec<Term> = variables.collect();
+    let head = variables.iter().cloned();
+    let head = head.map(|term| HeadTerm { term, alias: None, lattice: None }).collect();
+    let args = variables.into_iter().map(|term| Argument { column: None, term }).collect();
+    let ident = sqlparser::ast::Ident::with_quote('"', name.folded.clone());
+    let object = sqlparser::ast::ObjectName::from(vec![ident]);
+    let text = name.written.clone();
+    let atom = Atom { name: object, args, call: None, text: text.clone(), position: name.position };
+    let body = vec![Literal::Atom(atom)];
+    Rule { name: name.clone(), head, body, types: vec![], text, lines: None }
+}
+
 fn nullable(ty: ColumnType) -> ColumnType {
     ColumnType { nullable: true, ..ty }
 }
 
 fn names_of(columns: &[OutputColumn]) -> Vec<String> {
     columns.iter().map(|column| column.name.clone()).collect()
-}
-
-/// For each column the name that the first rule gives it which gives it one.
-fn best_names(rules: &[Rule]) -> Vec<Option<String>> {
-    let arity = rules.first().map_or(0, |rule| rule.head.len());
-    let mut found: Vec<Option<String>> = vec![];
-    for at in 0..arity {
-        let of = |head: &HeadTerm| match (&head.alias, &head.term, &head.lattice) {
-            (Some(alias), ..) => Some(alias.clone()),
-            (_, Term::Variable(name), _) => Some(name.folded.clone()),
-            (_, _, Some((extreme, _))) => Some(extreme.name().to_owned()),
-            _ => None,
-        };
-        let name = rules.iter().filter_map(|rule| rule.head.get(at)).find_map(of);
-        found.push(name.filter(|name| !found.contains(&Some(name.clone()))));
-    }
-    found
 }
 
 /// Fails where rules of one name differ in arity, or a rule in the case of its variables.
