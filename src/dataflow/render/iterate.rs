@@ -220,7 +220,7 @@ impl<'i, 'p> Inside<'i, 'p> {
                     types: types.clone(),
                     group_key: group_key.clone(),
                     order: order.clone(),
-                    limit: limit.clone(),
+                    limit: *limit,
                     offset: *offset,
                     ties: *ties,
                     rank: *rank,

@@ -75,7 +75,7 @@ impl Body {
 }
 
 /// All ways through the ORs of a body. Errors: 54001 where there are too many.
-pub fn ways<'r>(body: &'r [Literal]) -> Result<Vec<Vec<&'r Literal>>> {
+pub fn ways(body: &[Literal]) -> Result<Vec<Vec<&Literal>>> {
     let mut ways: Vec<Vec<&Literal>> = vec![vec![]];
     for (at, literal) in body.iter().enumerate() {
         let Literal::Or(branches, position) = literal else {
