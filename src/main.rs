@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use weir::commands;
 use weir::config::{Arguments, Command};
+use weir::profile::memory::Counted;
 
 /// Rows are small and many; the system's allocator spends more on each.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counted<mimalloc::MiMalloc> = Counted(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -25,6 +25,8 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by a panic.
 
+#[path = "scripts/flat.rs"]
+mod flat;
 #[path = "scripts/player.rs"]
 mod player;
 #[path = "scripts/script.rs"]

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use crate::commands::{exit, logging};
 use crate::config::Serve;
 use crate::error::{Error, Result, SqlState};
+use crate::profile::memory;
 use crate::server::listener::{Limits, Server};
 use crate::session::boot::{self, EngineConfig};
 use crate::session::engine::Engine;
@@ -37,7 +38,9 @@ pub fn run(config: &Serve) -> ExitCode {
     if !follow_supervisor() {
         return ExitCode::from(exit::STOPPED);
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    memory::claim_thread();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = match builder.enable_all().on_thread_start(memory::claim_thread).build() {
         Ok(runtime) => runtime,
         Err(e) => {
             logging::error(&Error::internal(format!("could not start threads: {e}")));

@@ -58,6 +58,8 @@ pub struct Coordinator {
     pub(super) gate: Gate,
     pub(super) catalogs: Catalogs,
     pub(super) objects: Objects,
+    /// Bytes that were allocated when it began, without what workers have.
+    pub(super) started_with: u64,
     /// Relations whose stored text no longer plans.
     pub(super) broken: BTreeMap<GlobalId, Error>,
     /// Times that must stay readable, by the hold's number.
@@ -193,6 +195,7 @@ impl Coordinator {
             Event::SetValue { sequence, value, is_called, reply } => {
                 self.set_value(sequence, value, is_called, reply);
             }
+            Event::KeepSetting { name, value, reply } => self.keep_setting(&name, value, reply),
             Event::Worker(response) => self.response(response),
             Event::Durable { through, lease } => self.durable(through, lease),
             Event::Tick => self.tick(),

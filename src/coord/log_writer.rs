@@ -6,7 +6,7 @@
 //! the disk is then unknown.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::coord::request::Event;
 use crate::error::{Error, Result};
+use crate::profile::memory::{claim_thread, foreign, measured};
 use crate::repr::Timestamp;
 use crate::storage::{FoldState, Store, Transaction};
 
@@ -53,11 +54,29 @@ pub struct Flush {
     pub took: Duration,
 }
 
+/// Bytes that the log takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogBytes {
+    /// Of the disk, with all that is in the data directory.
+    pub disk: u64,
+    /// Records that a restart has to replay.
+    pub log: u64,
+    /// The checkpoint.
+    pub checkpoint: u64,
+    /// Of memory that was allocated since the start.
+    pub memory: i64,
+}
+
 /// What the writer tells whoever asks.
 #[derive(Default)]
 struct Seen {
     /// How much the log and its checkpoint take.
     disk_bytes: AtomicU64,
+    /// How much of that is the log, and how much the checkpoint.
+    log_bytes: AtomicU64,
+    checkpoint_bytes: AtomicU64,
+    /// How much memory the log's thread has allocated for it.
+    memory_bytes: AtomicI64,
     /// The newest groups that nobody has asked for.
     flushes: Mutex<VecDeque<Flush>>,
 }
@@ -103,9 +122,16 @@ impl LogWriter {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// How many bytes the log and its checkpoint take, as last seen.
-    pub(crate) fn disk_bytes(&self) -> u64 {
-        self.seen.disk_bytes.load(Ordering::Relaxed)
+    /// What the log takes, as last seen.
+    pub(crate) fn taken(&self) -> LogBytes {
+        let seen = &self.seen;
+        LogBytes {
+            disk: seen.disk_bytes.load(Ordering::Relaxed),
+            log: seen.log_bytes.load(Ordering::Relaxed),
+            checkpoint: seen.checkpoint_bytes.load(Ordering::Relaxed),
+            // Its library has threads of its own, which free what this one allocates.
+            memory: seen.memory_bytes.load(Ordering::Relaxed) + foreign(),
+        }
     }
 
     /// The newest groups of transactions, of those that were not asked for before.
@@ -145,6 +171,7 @@ impl Drop for Writer {
 
 impl Writer {
     fn run(mut self) {
+        claim_thread();
         loop {
             match self.group() {
                 Ok(true) => {}
@@ -186,8 +213,12 @@ impl Writer {
         }
         if !transactions.is_empty() || sync || stop {
             let began = Instant::now();
-            self.store.append(&transactions)?;
-            self.store.sync()?;
+            let (done, bytes) = measured(|| {
+                self.store.append(&transactions)?;
+                self.store.sync()
+            });
+            done?;
+            self.seen.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
             let through = transactions.last().map(|t| t.time);
             self.note_flush(through, transactions.len(), began);
             let _ = self.events.send(Event::Durable { through, lease: self.lease });
@@ -207,7 +238,9 @@ impl Writer {
         if !self.store.fold_due() || self.fold_below == 0 {
             return Ok(());
         }
-        match self.store.fold(self.fold_below, FOLD_SLICE_BYTES)? {
+        let (done, bytes) = measured(|| self.store.fold(self.fold_below, FOLD_SLICE_BYTES));
+        self.seen.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
+        match done? {
             FoldState::Done(time) => {
                 let bytes = self.store.disk_bytes();
                 tracing::info!(time, bytes, "the log is folded into a checkpoint");
@@ -223,7 +256,10 @@ impl Writer {
             return;
         }
         self.space_seen = Some(Instant::now());
-        self.seen.disk_bytes.store(self.store.disk_bytes(), Ordering::Relaxed);
+        let seen = &self.seen;
+        seen.disk_bytes.store(self.store.disk_bytes(), Ordering::Relaxed);
+        seen.log_bytes.store(self.store.log_bytes(), Ordering::Relaxed);
+        seen.checkpoint_bytes.store(self.store.checkpoint_bytes(), Ordering::Relaxed);
         match self.store.free_space() {
             Ok(bytes) => self.full.store(bytes < FREE_BYTES_MIN, Ordering::Relaxed),
             Err(error) => tracing::warn!(%error, "free space is not known"),

@@ -7,6 +7,7 @@
 //! * [`opening`] — from a data directory to a running coordinator
 //! * [`coordinator`] — the task: its state, its loop
 //! * `commits`, `reads`, `subscriptions`, `sequences` — what it does, by kind of request
+//! * `settings` — what ALTER SYSTEM keeps
 //! * `observations` — what dataflows cost
 //! * `system` — the relations that the engine feeds about itself
 //! * `gate` — what may leave the server; `objects` — who reads whom; `clock` — times
@@ -23,5 +24,6 @@ pub mod opening;
 mod reads;
 pub mod request;
 mod sequences;
+mod settings;
 mod subscriptions;
 mod system;

@@ -7,6 +7,7 @@ use crate::coord::request::{Introspection, ObjectState, Observed, Reply, dropped
 use crate::dataflow::command::Command;
 use crate::plan::observed::Observation;
 use crate::plan::physical::Dataflow;
+use crate::profile::memory;
 use crate::profile::report::Report;
 use crate::repr::{GlobalId, Timestamp};
 
@@ -86,7 +87,9 @@ impl Coordinator {
             workers: reports,
             durable: self.gate.durable(),
             backlog: self.workers.backlog(),
-            log_bytes: self.log.disk_bytes(),
+            log: self.log.taken(),
+            allocated: memory::live(),
+            started_with: self.started_with,
             flushes: self.log.take_flushes(),
         };
         // What is told depends on all that was written.

@@ -30,6 +30,7 @@ use crate::dataflow::command::{Command, Write};
 use crate::dataflow::worker::{self, Workers};
 use crate::error::{Error, Result, SqlState};
 use crate::plan::physical::{Arrangement, Dataflow};
+use crate::profile::memory::{measured, own};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 use crate::storage::faults::FAULTS_FILE;
 use crate::storage::{self, CheckpointRows, LogTransactions, Store};
@@ -50,7 +51,8 @@ pub struct EngineConfig {
     pub retain_ms: u64,
     /// How long the log grows before it is folded into a checkpoint.
     pub checkpoint_log_bytes: u64,
-    /// How often the engine looks at itself, in milliseconds; 0: never.
+    /// How often the engine looks at itself, in milliseconds, where nothing else was set since;
+    /// 0: never.
     pub introspection_ms: u64,
 }
 
@@ -59,11 +61,15 @@ type Updates = Vec<(Row, Row, Diff)>;
 
 /// A server that is being opened.
 pub struct Opening {
-    coordinator: Coordinator,
+    pub(super) coordinator: Coordinator,
     rows: Option<(CheckpointRows, LogTransactions)>,
     checkpoint: Timestamp,
     /// How often each object crashed the server.
     faults: BTreeMap<GlobalId, usize>,
+    /// What the log keeps of settings.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Bytes of rows that were handed to the workers.
+    loaded_bytes: i64,
     /// From when on the content of maintained objects is right.
     as_of: Timestamp,
 }
@@ -85,7 +91,6 @@ impl Opening {
                 let _ = responses.send(Event::Worker(response));
             }),
         )?;
-        workers.send(Command::Introspect(config.introspection_ms > 0));
         let retain = config.retain_ms.saturating_mul(1_000_000);
         let checkpoint = recovered.checkpoint.unwrap_or(0);
         let mut sequences = Sequences::default();
@@ -108,6 +113,7 @@ impl Opening {
             gate,
             catalogs: Catalogs { tip, durable: catalog, pending: VecDeque::new() },
             objects: Objects::default(),
+            started_with: 0,
             broken: BTreeMap::new(),
             holds: BTreeMap::new(),
             readers: BTreeMap::new(),
@@ -136,6 +142,8 @@ impl Opening {
             rows: Some((recovered.relations, recovered.log)),
             checkpoint,
             faults,
+            settings: recovered.settings,
+            loaded_bytes: 0,
             as_of: checkpoint.max(recovered.lease.saturating_sub(1).saturating_sub(retain)),
         })
     }
@@ -157,6 +165,12 @@ impl Opening {
 
     /// Gives the workers all rows. All tables are there.
     pub fn load(&mut self) -> Result<()> {
+        let (done, bytes) = measured(|| self.load_rows());
+        self.loaded_bytes += bytes;
+        done
+    }
+
+    fn load_rows(&mut self) -> Result<()> {
         let Some((relations, log)) = self.rows.take() else { return Ok(()) };
         let mut loader = Loader { coordinator: &mut self.coordinator, writes: vec![], updates: 0 };
         for chunk in relations {
@@ -265,7 +279,10 @@ impl Opening {
     }
 
     /// The coordinator, to be run.
-    pub fn start(self) -> Coordinator {
+    pub fn start(mut self) -> Coordinator {
+        // It is one thread that opens.
+        let bytes = own() - self.loaded_bytes;
+        self.coordinator.started_with = u64::try_from(bytes).unwrap_or(0);
         self.coordinator
     }
 }

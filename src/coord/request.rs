@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::catalog::item::Sequence;
 use crate::catalog::objects::{Catalog, Change};
-pub use crate::coord::log_writer::Flush;
+pub use crate::coord::log_writer::{Flush, LogBytes};
 use crate::dataflow::command::{Bounds, ReaderId, Response};
 use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
@@ -46,6 +46,7 @@ pub(crate) enum Event {
     Provide { id: GlobalId, layout: Arrangement, rows: Arc<Vec<(Row, Row, Diff)>> },
     NextValues { sequence: GlobalId, definition: Sequence, count: u64, reply: Reply<Vec<i64>> },
     SetValue { sequence: GlobalId, value: i64, is_called: bool, reply: Reply<()> },
+    KeepSetting { name: String, value: Option<String>, reply: Reply<()> },
     Worker(Response),
     Durable { through: Option<Timestamp>, lease: Timestamp },
     LogFailed(Error),
@@ -227,8 +228,12 @@ pub struct Introspection {
     pub durable: Timestamp,
     /// Commands that workers have not taken.
     pub backlog: usize,
-    /// How large the log and its checkpoint are.
-    pub log_bytes: u64,
+    /// What the log takes.
+    pub log: LogBytes,
+    /// Bytes that are allocated in the process, where they are counted.
+    pub allocated: Option<u64>,
+    /// How many of those were when the server began, with what it read back.
+    pub started_with: u64,
     /// The newest groups of transactions that were made durable, of those not told before.
     pub flushes: Vec<Flush>,
 }
@@ -535,6 +540,12 @@ impl Client {
     /// Sets a sequence.
     pub async fn set_value(&self, sequence: GlobalId, value: i64, is_called: bool) -> Result<()> {
         self.ask(|reply| Event::SetValue { sequence, value, is_called, reply }).await
+    }
+
+    /// Keeps a setting of the server over restarts, or keeps it no more.
+    pub async fn keep_setting(&self, name: &str, value: Option<String>) -> Result<()> {
+        let name = name.to_owned();
+        self.ask(|reply| Event::KeepSetting { name, value, reply }).await
     }
 
     /// Ends the engine cleanly: the log is synced, the workers stop.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use timely::worker::Worker;
 
-use super::arrangement::RowUpdate;
+use super::arrangement::{RowUpdate, waiting_bytes};
 use super::blocked::Behind;
 use super::built::{Built, BuiltSink, Imports, Rendering};
 use super::command::{Command, Peek, Promise, ReaderId, Response, Write};
@@ -28,6 +28,7 @@ use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Sink};
+use crate::profile::memory::measured;
 use crate::profile::report::{BlockedReport, Report};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
@@ -173,10 +174,12 @@ impl Loop<'_> {
 
     fn create_table(&mut self, id: GlobalId, since: Timestamp) {
         let first = self.worker.peek_identifier();
-        let (input, trace) = TableInput::create(self.worker, &format!("table {id}"), since);
+        let name = format!("table {id}");
+        let create = || TableInput::create(self.worker, &name, since);
+        let ((input, trace), bytes) = measured(create);
         let operators = first..self.worker.peek_identifier();
         claim_operators(operators.clone(), id);
-        self.ledger.claim_table(id, operators);
+        self.ledger.claim_table(id, operators, bytes);
         self.tables.insert(id, input);
         self.traces.insert(id, Maintained::new(trace, None, since));
     }
@@ -215,12 +218,12 @@ impl Loop<'_> {
             }
         });
         let blamed = blame(plan.id);
-        let Built { imports, result, places } =
-            (self.rendering.build)(self.worker, plan, &mut self.traces, notify);
+        let build = || (self.rendering.build)(self.worker, plan, &mut self.traces, notify);
+        let (Built { imports, result, places }, bytes) = measured(build);
         drop(blamed);
         let operators = first..self.worker.peek_identifier();
         claim_operators(operators.clone(), plan.id);
-        self.ledger.claim(plan, operators, places);
+        self.ledger.claim(plan, operators, places, bytes);
         match (result, reader) {
             (BuiltSink::Arranged(maintained), _) => {
                 self.traces.insert(plan.id, *maintained);
@@ -322,6 +325,7 @@ impl Loop<'_> {
         let imports = all.map(|import| (import.operator(), import.progress().0)).collect();
         let mut report = self.ledger.report(self.worker.index(), &mut self.traces, imports);
         report.blocked = self.blocked();
+        report.waiting_bytes = waiting_bytes() as u64;
         report
     }
 

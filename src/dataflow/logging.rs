@@ -8,14 +8,19 @@
 //!
 //! While somebody records, all messages are logged, and the events are kept as well.
 //!
+//! Differential's log tells what its spines merge; there is an entry for each batch and each merge,
+//! which is little beside making them.
+//!
 //! Whether a dataflow is logged is decided when it is built: one that was built while introspection
 //! was off stays silent, and one that was built while it was on costs the writing of its log until
 //! it is dropped.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use differential_dataflow::logging::{DifferentialEvent, DifferentialEventBuilder};
 use timely::logging::{
     MessagesEvent, ParkEvent, StartStop, TimelyEvent, TimelyEventBuilder as Builder,
 };
@@ -25,11 +30,14 @@ use super::channel::{COUNTED, count_messages, log_messages, take_carried};
 use super::operator::note_progress;
 use super::recording::{Recording, Shared, tell_no_progress, tell_progress};
 use crate::profile::event::{Event, Message};
+use crate::profile::numbered::Numbered;
 use crate::profile::tally::Tally;
 use crate::repr::Timestamp;
 
 /// Timely's name for its log.
 const TIMELY: &str = "timely";
+/// Differential's name for its log.
+const DIFFERENTIAL: &str = "differential/arrange";
 /// What the name of a type holds where batches of an arrangement travel.
 const BATCHES: &str = "trace::Span<";
 
@@ -38,11 +46,22 @@ const BATCHES: &str = "trace::Span<";
 pub(super) struct Logs {
     /// The sums.
     pub(super) tally: Rc<RefCell<Tally>>,
+    /// What arrangements have merged.
+    pub(super) merges: Rc<RefCell<Numbered<Merges>>>,
     is_on: Rc<Cell<bool>>,
     /// What origin the times of the log have.
     origin: Option<(Instant, Timestamp)>,
     /// The events themselves, while somebody records.
     recording: Shared,
+}
+
+/// What the spine of an arrangement has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Merges {
+    /// Merges that are complete.
+    pub(super) count: u64,
+    /// The updates that they left.
+    pub(super) records: u64,
 }
 
 impl Logs {
@@ -61,12 +80,29 @@ impl Logs {
         let Some(mut register) = worker.log_register() else { return };
         if !on {
             register.remove(TIMELY);
+            register.remove(DIFFERENTIAL);
             return;
         }
         let Some(origin) = worker.timer() else { return };
         let (origin_ns, is_on) = (wall_time_of(origin), Rc::clone(&self.is_on));
         self.origin = Some((origin, origin_ns));
         let (tally, recording) = (Rc::clone(&self.tally), Rc::clone(&self.recording));
+        let merges = Rc::clone(&self.merges);
+        let is_listening = Rc::clone(&self.is_on);
+        register.insert::<DifferentialEventBuilder, _>(DIFFERENTIAL, move |_, events| {
+            let events = events.iter_mut().flat_map(|events| events.drain(..));
+            let mut merges = merges.borrow_mut();
+            for (_, event) in events.filter(|_| is_listening.get()) {
+                if let DifferentialEvent::Merge(merge) = event
+                    && let Some(records) = merge.complete
+                {
+                    let Merges { count, records: before } =
+                        merges.get(merge.operator).copied().unwrap_or_default();
+                    let records = before + records as u64;
+                    merges.insert(merge.operator, Merges { count: count + 1, records });
+                }
+            }
+        });
         register.insert::<Builder, _>(TIMELY, move |_, events| {
             let Some(events) = events else { return };
             let mut tally = tally.borrow_mut();
@@ -140,6 +176,20 @@ impl Logs {
             tell_no_progress(&mut log);
         }
         *self.recording.borrow_mut() = None;
+    }
+
+    /// What an arrangement has merged.
+    pub(super) fn merges_of(&self, operator: usize) -> Merges {
+        self.merges.borrow().get(operator).copied().unwrap_or_default()
+    }
+
+    /// Forgets operators and channels of a range of numbers.
+    pub(super) fn forget(&self, range: Range<usize>) {
+        self.tally.borrow_mut().forget(range.clone());
+        let mut merges = self.merges.borrow_mut();
+        range.for_each(|id| {
+            merges.remove(id);
+        });
     }
 
     /// Adds up what has been logged and what channels have counted.

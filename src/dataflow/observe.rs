@@ -52,6 +52,8 @@ pub(super) struct Claim {
     pub(super) places: Places,
     /// The arrangements that it imports: the place, and the object that made it.
     imports: Vec<(Place, GlobalId)>,
+    /// Bytes that building it took.
+    pub(super) bytes: i64,
     /// Whether it was reported.
     pub(super) told: bool,
 }
@@ -62,20 +64,26 @@ impl Ledger {
         self.logs.switch(worker, on);
     }
 
-    /// Notes a dataflow, whose operators and channels have these numbers.
-    pub(super) fn claim(&mut self, plan: &Dataflow, operators: Range<usize>, places: Places) {
+    /// Notes a dataflow, whose operators and channels have these numbers, and so many bytes.
+    pub(super) fn claim(
+        &mut self,
+        plan: &Dataflow,
+        operators: Range<usize>,
+        places: Places,
+        bytes: i64,
+    ) {
         let import = |(id, node): (usize, &Node)| match node {
             Node::Import { import } => Some((Place::Node(id), plan.imports[*import].id.index)),
             _ => None,
         };
         let imports = plan.nodes.iter().enumerate().filter_map(import).collect();
-        self.insert(plan.id, Claim { operators, places, imports, told: false });
+        self.insert(plan.id, Claim { operators, places, imports, bytes, told: false });
     }
 
     /// Notes the dataflow of a table.
-    pub(super) fn claim_table(&mut self, id: GlobalId, operators: Range<usize>) {
+    pub(super) fn claim_table(&mut self, id: GlobalId, operators: Range<usize>, bytes: i64) {
         let (places, imports) = (Vec::new(), Vec::new());
-        self.insert(id, Claim { operators, places, imports, told: false });
+        self.insert(id, Claim { operators, places, imports, bytes, told: false });
     }
 
     fn insert(&mut self, id: GlobalId, claim: Claim) {
@@ -102,7 +110,7 @@ impl Ledger {
             let (first, end) = (claim.operators.start, claim.operators.end);
             self.told.gone.push(DataflowReport { first, end, object: id });
         }
-        self.logs.tally.borrow_mut().forget(claim.operators);
+        self.logs.forget(claim.operators);
     }
 
     /// Takes a question.

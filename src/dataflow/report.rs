@@ -12,13 +12,14 @@ use timely::progress::Antichain;
 
 use super::arrangement::{RowTrace, Size, size, upper_of};
 use super::emit::error_of;
+use super::logging::Merges;
 use super::observe::{Claim, Ledger};
 use super::operator::progress;
 use super::traces::Traces;
 use crate::plan::observed::Place;
 use crate::profile::report::{
-    ArrangementReport, ChannelMade, ChannelReport, DataflowReport, ErrorReport, FrontierReport,
-    OperatorMade, OperatorReport, ProgressReport, Report,
+    Arranged, ArrangementReport, ChannelMade, ChannelReport, DataflowReport, ErrorReport,
+    FrontierReport, OperatorMade, OperatorReport, ProgressReport, Report,
 };
 use crate::profile::tally::Tally;
 use crate::repr::{GlobalId, Timestamp};
@@ -31,7 +32,7 @@ const ERRORS_MAX: usize = 1000;
 pub(super) struct Told {
     /// Dataflows that are gone since, of those that were told.
     pub(super) gone: Vec<DataflowReport>,
-    sizes: BTreeMap<usize, (GlobalId, Size)>,
+    sizes: BTreeMap<usize, (GlobalId, Arranged)>,
     progress: BTreeMap<(usize, usize), Timestamp>,
     frontiers: BTreeMap<GlobalId, (Timestamp, Option<Timestamp>)>,
 }
@@ -53,6 +54,8 @@ impl Ledger {
                 report.dataflows.push(DataflowReport { first, end, object: *object });
             }
         }
+        let bytes: i64 = self.dataflows.values().map(|claim| claim.bytes).sum();
+        report.dataflow_bytes = u64::try_from(bytes).unwrap_or(0);
         let owners = Owners(
             self.dataflows
                 .iter()
@@ -62,7 +65,14 @@ impl Ledger {
         self.logs.collect();
         activity(&mut self.logs.tally.borrow_mut(), &owners, &mut report);
         let sizes = size::measured(0..usize::MAX).into_iter();
-        let sizes = sizes.filter_map(|(id, size)| Some((id, (owners.of(id)?.0, size)))).collect();
+        let arranged = |id: usize, size: Size| {
+            let Size { records, batches, bytes, shared } = size;
+            let Merges { count: merges, records: merged } = self.logs.merges_of(id);
+            Arranged { records, batches, bytes, shared, merges, merged }
+        };
+        let sizes =
+            sizes.filter_map(|(id, size)| Some((id, (owners.of(id)?.0, arranged(id, size)))));
+        let sizes = sizes.collect();
         report.arrangements = self.told.sizes(sizes);
         report.progress = self.told.progress(imports, |operator| owners.of(operator).is_some());
         self.told.frontiers(traces, &mut report);
@@ -131,11 +141,11 @@ fn activity(tally: &mut Tally, owners: &Owners<'_>, report: &mut Report) {
 }
 
 impl Told {
-    fn sizes(&mut self, now: BTreeMap<usize, (GlobalId, Size)>) -> Vec<ArrangementReport> {
-        let row = |operator: usize, object: GlobalId, size: Option<Size>| ArrangementReport {
+    fn sizes(&mut self, now: BTreeMap<usize, (GlobalId, Arranged)>) -> Vec<ArrangementReport> {
+        let row = |operator: usize, object: GlobalId, holds: Option<Arranged>| ArrangementReport {
             operator,
             object,
-            size: size.map(|size| (size.records, size.batches, size.bytes)),
+            holds,
         };
         let gone = self.sizes.iter().filter(|(operator, _)| !now.contains_key(operator));
         let mut rows: Vec<_> =

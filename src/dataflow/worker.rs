@@ -25,6 +25,7 @@ use super::built::Rendering;
 use super::command::{Command, Response};
 use super::input::configure_merging;
 use crate::error::{Error, Result};
+use crate::profile::memory::claim_thread;
 use crate::repr::GlobalId;
 
 /// Gets what workers say. Called on their threads; must not block.
@@ -105,6 +106,7 @@ impl Workers {
         let guards = timely::execute(config, move |worker| {
             let index = worker.index();
             IS_WORKER.set(true);
+            claim_thread();
             let mailbox = mailboxes[index].lock().ok().and_then(|mut mailbox| mailbox.take());
             if let Ok(started) = started.lock() {
                 let _ = started.send((index, std::thread::current()));

@@ -6,6 +6,7 @@
 //! * [`event`] — operators, channels, activations, messages, arrangements
 //! * [`trace`] — the byte form of events: files, and what workers hand over
 //! * [`tally`] — events added up by operator and by channel, as they come
+//! * [`memory`] — how much of it is allocated
 //! * [`numbered`] — a map for things that are numbered as they come
 //! * [`report`] — what of that has changed
 //! * `track` — what a worker does from moment to moment, as its events come
@@ -19,6 +20,7 @@
 pub mod event;
 pub mod graph;
 pub mod invariant;
+pub mod memory;
 pub mod names;
 pub mod numbered;
 pub mod participation;

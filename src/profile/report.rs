@@ -33,6 +33,10 @@ pub struct Report {
     pub errors: Vec<ErrorReport>,
     /// How the worker has slept.
     pub parks: Parks,
+    /// Bytes of rows that wait to be arranged.
+    pub waiting_bytes: u64,
+    /// Bytes of operators and channels, without what goes through them and what is arranged.
+    pub dataflow_bytes: u64,
     /// Nanoseconds that the report took the worker.
     pub took_ns: u64,
 }
@@ -108,8 +112,25 @@ pub struct ArrangementReport {
     pub operator: usize,
     /// The object that its dataflow maintains.
     pub object: GlobalId,
-    /// Updates, batches and bytes that it holds; none: it is gone.
-    pub size: Option<(u64, u64, u64)>,
+    /// What it holds; none: it is gone.
+    pub holds: Option<Arranged>,
+}
+
+/// What an arrangement holds, and what it took to keep it so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arranged {
+    /// Updates.
+    pub records: u64,
+    /// Batches that have updates.
+    pub batches: u64,
+    /// Bytes allocated for them.
+    pub bytes: u64,
+    /// Handles on it.
+    pub shared: u64,
+    /// Merges of two batches into one that are complete.
+    pub merges: u64,
+    /// Updates that these left.
+    pub merged: u64,
 }
 
 /// How far a relation is complete on a worker, and from when on it is readable.

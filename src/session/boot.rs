@@ -23,6 +23,7 @@ use crate::session::binding;
 use crate::session::engine::Engine;
 use crate::session::read::{default_config, plan_maintained, without_indexes};
 use crate::session::system::feeds;
+use crate::session::system_settings::restore;
 
 pub use crate::coord::opening::EngineConfig;
 
@@ -33,6 +34,8 @@ pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
     let mut opening = Opening::open(config)?;
     let catalog = opening.catalog();
     let engine = Engine::new(opening.client(), Duration::from_millis(config.introspection_ms));
+    restore(&engine, opening.kept_settings());
+    opening.introspect(!engine.introspection.borrow().is_zero());
     for item in catalog.items() {
         if !matches!(item.kind, ItemKind::Table(_)) {
             continue;

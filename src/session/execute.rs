@@ -63,7 +63,7 @@ impl Session {
                 Ok(Outcome::Done("SET".into()))
             }
             Statement::AlterSystem { name, value } => {
-                self.alter_system(&name, value.as_deref())?;
+                self.alter_system(&name, value.as_deref()).await?;
                 Ok(Outcome::Done("ALTER SYSTEM".into()))
             }
             Statement::Reset { name } => {

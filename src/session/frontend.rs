@@ -71,6 +71,8 @@ pub trait Frontend: Send {
     fn copy_data(&mut self, data: &[u8]);
     /// Its end.
     fn copy_done(&mut self);
+    /// What has been sent so far.
+    fn sent(&self) -> Sent;
     /// Waits until there is room for more output.
     fn ready(&mut self) -> impl Future<Output = Result<()>> + Send;
     /// Sends all that is buffered.
@@ -78,6 +80,15 @@ pub trait Frontend: Send {
     /// The next piece of the client's data; none at CopyDone. An error (57014) at CopyFail.
     /// Cancel-safe.
     fn copy_in_data(&mut self) -> impl Future<Output = Result<Option<Bytes>>> + Send;
+}
+
+/// How much a client was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Rows, and lines of data.
+    pub rows: u64,
+    /// Bytes, with what is around the rows.
+    pub bytes: u64,
 }
 
 /// Asks a session to give up what it is doing.

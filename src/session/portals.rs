@@ -9,6 +9,7 @@ use crate::plan::statement::Statement;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{RelationDesc, Row};
 use crate::session::frontend::{Field, Format, Frontend};
+use crate::session::introspection::activity::Stage;
 use crate::session::parameters::Value;
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
@@ -73,10 +74,12 @@ impl Session {
         let _limit = self.time_limit();
         let source = self.portals.get(name).and_then(|portal| portal.source.as_ref());
         let statement = source.and_then(|(prepared, _)| prepared.statement.as_ref());
-        let begun = statement.and_then(|statement| self.presence.begin(&statement.text));
+        let begun =
+            statement.and_then(|statement| self.presence.begin(&statement.text, out.sent()));
         let result = self.run_portal(name, max_rows, out).await;
         let result = self.settle_error(result).await;
-        self.presence.end(begun, &result, self.transaction_status());
+        self.presence.mark(Stage::Send);
+        self.presence.end(begun, &result, (self.transaction_status(), out.sent()));
         result
     }
 
@@ -93,6 +96,7 @@ impl Session {
                 let first = self.transaction.is_none();
                 self.open(Mode::Implicit, is_write(statement)).await?;
                 let outcome = self.run_prepared(&prepared, &values).await?;
+                self.presence.mark(Stage::Run);
                 let tag = match &outcome {
                     Outcome::Done(tag) => Some(tag.clone()),
                     _ => None,

@@ -15,6 +15,7 @@ use crate::plan::relation::Relation;
 use crate::repr::GlobalId;
 use crate::repr::settings::FormatSettings;
 use crate::session::engine::Engine;
+use crate::session::introspection::activity::Stage;
 use crate::session::overlay;
 use crate::session::session::Session;
 
@@ -130,6 +131,7 @@ impl Session {
                 (Read::Dataflow(Box::new(dataflow)), sets)
             }
         };
+        self.presence.mark(Stage::Plan);
         let transaction = self.transaction_mut()?;
         transaction.work.reads.extend(sets);
         let snapshot = transaction.snapshot.clone();

@@ -16,7 +16,7 @@ use crate::plan::statement::Statement;
 use crate::repr::RelationDesc;
 use crate::session::engine::Engine;
 use crate::session::frontend::{CancelToken, Field, Format, Frontend, Notice, TimeoutGuard};
-use crate::session::introspection::activity::Presence;
+use crate::session::introspection::activity::{Presence, Stage};
 use crate::session::portals::{Lone, Portal, Unsent};
 use crate::session::prepared::{Prepared, is_write};
 use crate::session::rows::Rows;
@@ -141,10 +141,10 @@ impl Session {
 
     /// Runs the statements of a Query message.
     pub async fn simple_query<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
-        let begun = self.presence.begin(text);
+        let begun = self.presence.begin(text, out.sent());
         let result = self.run_text(text, out).await;
         let result = self.settle_error(result).await;
-        self.presence.end(begun, &result, self.transaction_status());
+        self.presence.end(begun, &result, (self.transaction_status(), out.sent()));
         result
     }
 
@@ -165,6 +165,7 @@ impl Session {
     async fn run_text<F: Frontend>(&mut self, text: &str, out: &mut F) -> Result<()> {
         self.portals.remove("");
         let statements = sql::parse(text)?;
+        self.presence.mark(Stage::Parse);
         if statements.is_empty() {
             out.empty_query();
             return Ok(());
@@ -179,8 +180,11 @@ impl Session {
                 self.open(Mode::Implicit, is_write(statement)).await?;
                 let bound = self.bind_statement(statement, &mut Vec::new())?;
                 self.check_parameters(&bound)?;
+                self.presence.mark(Stage::Bind);
                 let mut outcome = self.start(bound).await?;
+                self.presence.mark(Stage::Run);
                 self.answer(&mut outcome, out).await?;
+                self.presence.mark(Stage::Send);
             }
         }
         self.end_implicit(out).await
@@ -222,7 +226,9 @@ impl Session {
             self.open(Mode::Implicit, is_write(statement)).await?;
             let bound = self.bind_statement(statement, &mut Vec::new())?;
             self.check_parameters(&bound)?;
+            self.presence.mark(Stage::Bind);
             let mut outcome = self.start(bound).await?;
+            self.presence.mark(Stage::Run);
             if let Outcome::CopyIn(copy) = outcome {
                 outcome = self.copy_in(*copy, out).await?;
                 self.commit_copied().await?;
@@ -236,7 +242,10 @@ impl Session {
                 Ok(()) => {
                     // Others need not wait until the client has taken its answer.
                     drop(exclusive);
-                    return self.answer(&mut outcome, out).await;
+                    self.presence.mark(Stage::Commit);
+                    let answered = self.answer(&mut outcome, out).await;
+                    self.presence.mark(Stage::Send);
+                    return answered;
                 }
             }
         }

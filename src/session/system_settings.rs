@@ -1,11 +1,12 @@
 //! ALTER SYSTEM: settings of the whole server that can be changed while it runs.
 //!
-//! Those are the ones of introspection. What is set holds at once, for all, until the
-//! server ends: flags say how it starts.
+//! Those are the ones of introspection. What is set holds at once and for all, and is kept over
+//! restarts until it is reset: then the flag holds that the server was started with, or the default.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result, SqlState};
+use crate::session::engine::Engine;
 use crate::session::introspection::profiling::Profiling;
 use crate::session::session::Session;
 use crate::session::transaction::Mode;
@@ -14,8 +15,28 @@ use crate::session::variables::value::Value;
 
 const INTERVAL: &str = "introspection_interval";
 
+/// Has hold again what was kept; what this server does not take is passed over.
+pub(super) fn restore<'t>(engine: &Engine, kept: impl Iterator<Item = (&'t str, &'t str)>) {
+    for (key, text) in kept {
+        let Some(setting) = find(key) else { continue };
+        let Ok(value) = Value::parse(setting.name, &setting.kind, text, None) else { continue };
+        if Profiling::has(key) {
+            engine.profiling.send_modify(|profiling| profiling.set(key, &value));
+        } else if let (INTERVAL, Some(interval)) = (key, duration(&value)) {
+            engine.introspection.send_replace(interval);
+        }
+    }
+}
+
+fn duration(value: &Value) -> Option<Duration> {
+    match value {
+        Value::Int(ms) => Some(Duration::from_millis(u64::try_from(*ms).unwrap_or(0))),
+        _ => None,
+    }
+}
+
 impl Session {
-    pub(super) fn alter_system(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+    pub(super) async fn alter_system(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         if self.mode() == Mode::Block {
             return Err(Error::new(
                 SqlState::ACTIVE_SQL_TRANSACTION,
@@ -36,13 +57,15 @@ impl Session {
         let parsed = value.map(|text| Value::parse(setting.name, &setting.kind, text, None));
         let parsed = parsed.transpose()?;
         if Profiling::has(&key) {
+            self.engine.client.keep_setting(&key, value.map(str::to_owned)).await?;
             let value = parsed.unwrap_or_else(|| setting.default.clone());
             self.engine.profiling.send_modify(|profiling| profiling.set(&key, &value));
             return Ok(());
         }
+        self.engine.client.keep_setting(&key, value.map(str::to_owned)).await?;
         let interval = match parsed {
-            Some(Value::Int(ms)) => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
-            Some(other) => return Err(Error::internal(format!("{INTERVAL} is {other:?}"))),
+            Some(value) => duration(&value)
+                .ok_or_else(|| Error::internal(format!("{INTERVAL} is no duration")))?,
             None => self.engine.introspection_at_start,
         };
         self.engine.introspection.send_replace(interval);

@@ -10,6 +10,7 @@
 //! come, each only with one of about its size: so there are never many of them, and what adds up
 //! to nothing goes.
 
+use std::cell::Cell;
 use std::vec::IntoIter;
 
 use differential_dataflow::batcher::{Batcher, Extract};
@@ -74,12 +75,40 @@ impl<T: Time> SizedBuilder for RowBuilder<T> {
     }
 }
 
+thread_local! {
+    /// Bytes of what waits in this worker's batchers.
+    static WAITING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Bytes of the rows that wait to be arranged on this worker.
+pub fn waiting_bytes() -> usize {
+    WAITING.get()
+}
+
+/// A batcher's part in [`waiting_bytes`].
+#[derive(Default)]
+struct Waiting(usize);
+
+impl Waiting {
+    fn is(&mut self, bytes: usize) {
+        WAITING.set(WAITING.get() + bytes - self.0);
+        self.0 = bytes;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.is(0);
+    }
+}
+
 /// Keeps updates in sorted blocks until their times are complete, and then builds a batch.
 pub struct BlockBatcher<D, T, R, B> {
     pending: Vec<(D, T, R)>,
     blocks: Vec<Block<D, T, R>>,
     /// A lower bound of the times that the last extraction has left behind.
     frontier: Antichain<T>,
+    waiting: Waiting,
     builder: std::marker::PhantomData<B>,
 }
 
@@ -89,6 +118,7 @@ impl<D, T, R, B> Default for BlockBatcher<D, T, R, B> {
             pending: Vec::new(),
             blocks: Vec::new(),
             frontier: Antichain::new(),
+            waiting: Waiting::default(),
             builder: std::marker::PhantomData,
         }
     }
@@ -143,6 +173,14 @@ where
         if self.pending.len() >= SORT_BLOCK {
             self.sort_pending();
         }
+        self.note_waiting();
+    }
+
+    /// Notes how much is kept, without what long rows have beside.
+    fn note_waiting(&mut self) {
+        let blocks = self.blocks.iter().map(|block| block.updates.capacity());
+        let updates = self.pending.capacity() + blocks.sum::<usize>();
+        self.waiting.is(updates * size_of::<(D, T, R)>());
     }
 
     fn sort_pending(&mut self) {
@@ -234,6 +272,7 @@ where
             ready.extend(Block::new(block.updates));
         }
         kept.into_iter().for_each(|block| self.keep(block));
+        self.note_waiting();
         (build::<_, _, _, B>(ready), self.frontier.borrow())
     }
 }

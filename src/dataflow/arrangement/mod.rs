@@ -19,7 +19,7 @@ pub use arrange::{
     fill, route, upper_of,
 };
 pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
-pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder};
+pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder, waiting_bytes};
 pub use container::{RowContainer, RowRef};
 pub use entered::{EnteredArranged, Round, enter};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};

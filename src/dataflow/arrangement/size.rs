@@ -27,6 +27,8 @@ pub struct Size {
     pub batches: u64,
     /// Bytes allocated for them.
     pub bytes: u64,
+    /// Handles on it: its owner's, and one for each dataflow that reads it.
+    pub shared: u64,
 }
 
 impl AddAssign for Size {
@@ -34,6 +36,7 @@ impl AddAssign for Size {
         self.records += other.records;
         self.batches += other.batches;
         self.bytes += other.bytes;
+        self.shared = self.shared.max(other.shared);
     }
 }
 
@@ -44,7 +47,8 @@ impl Size {
         trace.map_spans(|span| {
             if let Some(batch) = &span.inner {
                 let (records, bytes) = of(batch);
-                size += Size { records: records as u64, batches: 1, bytes: bytes as u64 };
+                let (records, bytes) = (records as u64, bytes as u64);
+                size += Size { records, batches: 1, bytes, shared: 0 };
             }
         });
         size
@@ -72,7 +76,8 @@ where
     let size = Box::new(move || {
         let shared = weak.upgrade()?;
         let size = Size::of(shared.borrow().trace(), &of);
-        Some(size)
+        // But for the one that is looking.
+        Some(Size { shared: Rc::strong_count(&shared) as u64 - 1, ..size })
     });
     let upper = Box::new(move || {
         let shared = same.upgrade()?;

@@ -17,7 +17,7 @@ use crate::repr::{Datum, FormatSettings};
 use crate::server::pgwire::decode::{Malformed, Request, violation};
 use crate::server::pgwire::encode::{Severity, WriteBuffer};
 use crate::server::pgwire::reader::{Event, Queued};
-use crate::session::frontend::{CancelReason, CancelToken, Field, Format, Frontend, Notice};
+use crate::session::frontend::{CancelReason, CancelToken, Field, Format, Frontend, Notice, Sent};
 
 /// From how many bytes on waiting output is sent without being asked for.
 const HIGH_WATER_BYTES: usize = 64 << 10;
@@ -31,6 +31,7 @@ pub struct Client {
     cancel: CancelToken,
     /// What is to be sent.
     pub buffer: WriteBuffer,
+    sent: Sent,
     /// Whether nothing can be sent any more.
     gone: bool,
     /// Whether the client broke the protocol in the middle of a COPY, so that it is not known what
@@ -41,8 +42,8 @@ pub struct Client {
 impl Client {
     /// A client that says what comes from the queue.
     pub fn new(stream: OwnedWriteHalf, requests: Receiver<Queued>, cancel: CancelToken) -> Client {
-        let buffer = WriteBuffer::default();
-        Client { stream, requests, cancel, buffer, gone: false, out_of_step: false }
+        let (buffer, sent) = (WriteBuffer::default(), Sent::default());
+        Client { stream, requests, cancel, buffer, sent, gone: false, out_of_step: false }
     }
 
     /// Whether nothing can be sent any more.
@@ -129,7 +130,9 @@ impl Client {
     /// Writes a message, if there is anybody to read it.
     fn say(&mut self, write: impl FnOnce(&mut WriteBuffer)) {
         if !self.gone {
+            let before = self.buffer.unsent().len();
             write(&mut self.buffer);
+            self.sent.bytes += self.buffer.unsent().len().saturating_sub(before) as u64;
         }
     }
 }
@@ -152,6 +155,7 @@ impl Frontend for Client {
     }
 
     fn data_row(&mut self, datums: &[Datum<'_>], fields: &[Field], settings: &FormatSettings) {
+        self.sent.rows += 1;
         self.say(|buffer| buffer.data_row(datums, fields, settings));
     }
 
@@ -176,7 +180,12 @@ impl Frontend for Client {
     }
 
     fn copy_data(&mut self, data: &[u8]) {
+        self.sent.rows += 1;
         self.say(|buffer| buffer.copy_data(data));
+    }
+
+    fn sent(&self) -> Sent {
+        self.sent
     }
 
     fn copy_done(&mut self) {

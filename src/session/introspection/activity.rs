@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::Result;
 use crate::repr::Timestamp;
+use crate::session::frontend::Sent;
 
 /// How many statements are kept.
 pub(super) const STATEMENTS_MAX: usize = 1000;
@@ -36,6 +37,9 @@ pub(super) struct StatementState {
     pub(super) text: Arc<str>,
     pub(super) started: Timestamp,
     pub(super) took_ns: u64,
+    /// Nanoseconds of each stage that was reached, in order.
+    pub(super) stages_ns: [Option<u64>; Stage::COUNT],
+    pub(super) sent: Sent,
     pub(super) error: Option<String>,
 }
 
@@ -58,6 +62,31 @@ pub(in crate::session) struct Activity {
 pub(in crate::session) struct Presence {
     activity: Arc<Activity>,
     id: u64,
+    /// When the stage before ended, while a statement runs that somebody is interested in.
+    since: Option<Instant>,
+    stages_ns: [Option<u64>; Stage::COUNT],
+}
+
+/// What is done of a statement, one after the other; some have not all of it.
+#[derive(Clone, Copy)]
+pub(in crate::session) enum Stage {
+    /// Its text is read.
+    Parse,
+    /// Names and types are found.
+    Bind,
+    /// It is decided how to answer.
+    Plan,
+    /// The answer is made, as far as it has to be before the first row goes out.
+    Run,
+    /// What it wrote is durable.
+    Commit,
+    /// Rows are made and sent.
+    Send,
+}
+
+impl Stage {
+    /// How many there are.
+    pub(super) const COUNT: usize = 6;
 }
 
 /// A statement that has begun.
@@ -65,6 +94,7 @@ pub(in crate::session) struct Begun {
     text: Arc<str>,
     started: Timestamp,
     at: Instant,
+    sent: Sent,
 }
 
 fn now() -> Timestamp {
@@ -103,7 +133,8 @@ impl Activity {
             state.sessions.insert(state.sessions_so_far, session);
             state.sessions_so_far
         });
-        Presence { activity: Arc::clone(self), id }
+        let (activity, stages_ns) = (Arc::clone(self), [None; Stage::COUNT]);
+        Presence { activity, id, since: None, stages_ns }
     }
 
     /// The sessions, by number.
@@ -132,12 +163,14 @@ impl Presence {
         self.activity.with(|state| state.sessions.get_mut(&self.id).map(f));
     }
 
-    /// A statement begins; none, while nobody listens.
-    pub(in crate::session) fn begin(&self, text: &str) -> Option<Begun> {
+    /// A statement begins; none, while nobody listens. `sent`: to the client so far.
+    pub(in crate::session) fn begin(&mut self, text: &str, sent: Sent) -> Option<Begun> {
         if !self.activity.is_on.load(Ordering::Relaxed) {
             return None;
         }
-        let begun = Begun { text: beginning(text).into(), started: now(), at: Instant::now() };
+        let at = Instant::now();
+        let begun = Begun { text: beginning(text).into(), started: now(), at, sent };
+        (self.since, self.stages_ns) = (Some(at), [None; Stage::COUNT]);
         self.change(|session| {
             session.state = "active";
             session.statement = Some(Arc::clone(&begun.text));
@@ -146,9 +179,28 @@ impl Presence {
         Some(begun)
     }
 
+    /// A stage of it ends.
+    pub(in crate::session) fn mark(&mut self, stage: Stage) {
+        if let Some(since) = &mut self.since {
+            let end = Instant::now();
+            let ns = u64::try_from((end - *since).as_nanos()).unwrap_or(u64::MAX);
+            // A text of several statements goes through them several times.
+            *self.stages_ns[stage as usize].get_or_insert(0) += ns;
+            *since = end;
+        }
+    }
+
     /// It ends. `status`: that of the transaction, as ReadyForQuery carries it.
-    pub(in crate::session) fn end(&self, begun: Option<Begun>, result: &Result<()>, status: u8) {
-        let Some(Begun { text, started, at }) = begun else { return };
+    pub(in crate::session) fn end(
+        &mut self,
+        begun: Option<Begun>,
+        result: &Result<()>,
+        (status, sent): (u8, Sent),
+    ) {
+        self.since = None;
+        let Some(Begun { text, started, at, sent: before }) = begun else { return };
+        let (rows, bytes) = (sent.rows - before.rows, sent.bytes - before.bytes);
+        let (sent, stages_ns) = (Sent { rows, bytes }, self.stages_ns);
         let took_ns = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let error = result.as_ref().err().map(|error| error.code.as_str().to_owned());
         self.activity.with(|state| {
@@ -165,8 +217,16 @@ impl Presence {
             if state.statements.len() >= STATEMENTS_MAX {
                 state.statements.pop_front();
             }
-            let statement = StatementState { id, session, text, started, took_ns, error };
-            state.statements.push_back(statement);
+            state.statements.push_back(StatementState {
+                id,
+                session,
+                text,
+                started,
+                took_ns,
+                stages_ns,
+                sent,
+                error,
+            });
         });
     }
 }

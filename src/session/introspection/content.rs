@@ -25,6 +25,17 @@ pub(super) struct Content {
     layout: Arc<Arrangement>,
     rows: BTreeMap<Place, (Row, Row)>,
     changes: Vec<(Row, Row, Diff)>,
+    bytes: usize,
+}
+
+/// About how many bytes a row takes in its place.
+fn bytes_of((key, value): &(Row, Row)) -> usize {
+    /// Of a row that lies in itself.
+    const INLINE_MAX: usize = 23;
+    let beside = |row: &Row| Some(row.bytes().len()).filter(|bytes| *bytes > INLINE_MAX);
+    // A map's node is three quarters full, more or less.
+    let place = (size_of::<Place>() + 2 * size_of::<Row>()) * 4 / 3;
+    place + beside(key).unwrap_or(0) + beside(value).unwrap_or(0)
 }
 
 impl Content {
@@ -33,7 +44,7 @@ impl Content {
         let item = declared::by_name("weir_catalog", name)
             .ok_or_else(|| Error::internal(format!("{name} is not declared")))?;
         let layout = engine.layout(&Catalog::default(), item.id)?;
-        Ok(Content { relation: item.id, layout, rows: BTreeMap::new(), changes: Vec::new() })
+        Ok(Content { relation: item.id, layout, rows: BTreeMap::new(), changes: vec![], bytes: 0 })
     }
 
     /// Puts a row in a place, for the one that was there.
@@ -45,7 +56,10 @@ impl Content {
         }
         self.changes.extend(old.map(|(key, value)| (key.clone(), value.clone(), -1)));
         self.changes.push((new.0.clone(), new.1.clone(), 1));
-        self.rows.insert(place, new);
+        self.bytes += bytes_of(&new);
+        if let Some(old) = self.rows.insert(place, new) {
+            self.bytes -= bytes_of(&old);
+        }
         Ok(())
     }
 
@@ -54,6 +68,9 @@ impl Content {
         let places: Vec<Place> = self.rows.range(range).map(|(place, _)| *place).collect();
         for place in places {
             if let Some((key, value)) = self.rows.remove(&place) {
+                let row = (key, value);
+                self.bytes -= bytes_of(&row);
+                let (key, value) = row;
                 self.changes.push((key, value, -1));
             }
         }
@@ -63,6 +80,11 @@ impl Content {
     pub(super) fn retain(&mut self, keep: impl Fn(&Place) -> bool) {
         let places: Vec<Place> = self.rows.keys().filter(|place| !keep(place)).copied().collect();
         places.into_iter().for_each(|place| self.remove(place..=place));
+    }
+
+    /// About how many bytes the rows take.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes as u64
     }
 
     /// What has changed since this was last asked.

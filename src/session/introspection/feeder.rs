@@ -54,8 +54,10 @@ async fn feed(engine: &Engine) -> Result<()> {
         let began = Instant::now();
         let reporting = told.workers.iter().map(|report| report.took_ns).max().unwrap_or(0);
         operators.take(&told)?;
-        server.take(&told, operators.arranged_bytes())?;
         sessions.take(&engine.activity)?;
+        let contents = operators.contents().chain(sessions.contents());
+        let own = contents.map(|content| content.bytes()).sum();
+        server.take(&told, operators.arranged_bytes(), own)?;
         let contents = operators.contents().chain(server.contents()).chain(sessions.contents());
         engine.client.feed(contents.filter_map(|content| content.take()).collect());
         let took = began.elapsed() + Duration::from_nanos(reporting);

@@ -128,14 +128,23 @@ impl Operators {
         }
         for arrangement in &report.arrangements {
             let (id, place) = (arrangement.operator, at(arrangement.operator));
-            let Some((records, batches, bytes)) = arrangement.size else {
+            let Some(holds) = arrangement.holds else {
                 self.arrangements.remove(place..=place);
                 self.bytes.remove(&(worker, id));
                 continue;
             };
-            self.bytes.insert((worker, id), bytes);
-            let (object, id) = (object(arrangement.object), int8(id as u64));
-            let row = [int4(worker), id, object, int8(records), int8(batches), int8(bytes)];
+            self.bytes.insert((worker, id), holds.bytes);
+            let row = [
+                int4(worker),
+                int8(id as u64),
+                object(arrangement.object),
+                int8(holds.records),
+                int8(holds.batches),
+                int8(holds.bytes),
+                int8(holds.shared),
+                int8(holds.merges),
+                int8(holds.merged),
+            ];
             self.arrangements.set(place, &row)?;
         }
         let parks = report.parks;

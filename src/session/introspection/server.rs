@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::coord::request::{Introspection, ObjectState};
+use crate::coord::request::{Introspection, LogBytes, ObjectState, Report};
 use crate::error::Result;
 use crate::repr::{Datum, GlobalId, Timestamp};
 use crate::session::engine::Engine;
@@ -58,8 +58,9 @@ impl Server {
         .into_iter()
     }
 
-    /// Takes what was told. `arranged`: bytes of all arrangements.
-    pub(super) fn take(&mut self, told: &Introspection, arranged: u64) -> Result<()> {
+    /// Takes what was told. `arranged`: bytes of all arrangements; `own`: bytes of the rows that
+    /// the engine tells about itself, but of these.
+    pub(super) fn take(&mut self, told: &Introspection, arranged: u64, own: u64) -> Result<()> {
         for report in &told.workers {
             for frontier in &report.frontiers {
                 let place = (frontier.object, report.worker);
@@ -85,8 +86,14 @@ impl Server {
         }
         let first = self.groups.saturating_sub(COMMITS_MAX);
         self.commits.retain(|place| place.0 >= first);
-        self.storage.set((0, 0, 0), &[Datum::Text("log and checkpoint"), int8(told.log_bytes)])?;
-        self.memory(arranged)
+        let LogBytes { disk, log, checkpoint, .. } = told.log;
+        let rest = disk.saturating_sub(log).saturating_sub(checkpoint);
+        let parts = [("log", log), ("checkpoint", checkpoint), ("unused", rest)];
+        for (number, (component, bytes)) in parts.into_iter().enumerate() {
+            let row = [Datum::Text(component), int8(bytes)];
+            self.storage.set((number as u64, 0, 0), &row)?;
+        }
+        self.memory(told, arranged, own)
     }
 
     fn object(&mut self, state: &ObjectState, now: Timestamp) -> Result<()> {
@@ -130,22 +137,47 @@ impl Server {
         Ok(())
     }
 
-    fn memory(&mut self, arranged: u64) -> Result<()> {
-        let Some(resident) = resident_bytes() else { return Ok(()) };
-        let rest = resident.saturating_sub(arranged);
-        let parts = [("resident", resident), ("arrangements", arranged), ("unattributed", rest)];
-        for (number, (component, bytes)) in parts.into_iter().enumerate() {
-            let row = [Datum::Text(component), int8(bytes)];
-            self.memory.set((number as u64, 0, 0), &row)?;
+    /// What the memory holds. `own`: bytes of the rows that the engine tells about itself.
+    fn memory(&mut self, told: &Introspection, arranged: u64, own: u64) -> Result<()> {
+        let Some(Resident { all, program }) = resident() else { return Ok(()) };
+        let live = told.allocated.unwrap_or(all.saturating_sub(program));
+        let sum = |of: fn(&Report) -> u64| told.workers.iter().map(of).sum::<u64>();
+        let parts = [
+            ("program", program),
+            ("free", all.saturating_sub(program).saturating_sub(live)),
+            ("arrangements", arranged),
+            ("waiting rows", sum(|report| report.waiting_bytes)),
+            ("dataflows", sum(|report| report.dataflow_bytes)),
+            ("log", u64::try_from(told.log.memory).unwrap_or(0)),
+            ("catalog and start", told.started_with),
+            ("introspection", own),
+        ];
+        let known: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+        // What one part has grown by since the other was looked at is nobody's.
+        let rest = i64::try_from(all).unwrap_or(i64::MAX) - i64::try_from(known).unwrap_or(0);
+        let rows = parts.map(|(component, bytes)| (component, int8(bytes)));
+        let ends = [("resident", int8(all)), ("unattributed", Datum::Int8(rest))];
+        for (number, (component, bytes)) in rows.into_iter().chain(ends).enumerate() {
+            self.memory.set((number as u64, 0, 0), &[Datum::Text(component), bytes])?;
         }
         Ok(())
     }
 }
 
-/// How much memory of the machine the process has.
-fn resident_bytes() -> Option<u64> {
-    const PAGE_BYTES: u64 = 4096;
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * PAGE_BYTES)
+/// Memory of the machine that the process has.
+struct Resident {
+    all: u64,
+    /// Of the program's file, and of others.
+    program: u64,
+}
+
+fn resident() -> Option<Resident> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kilobytes * 1024)
+    };
+    let program = bytes("RssFile")? + bytes("RssShmem")?;
+    Some(Resident { all: bytes("VmRSS")?, program })
 }

@@ -45,14 +45,17 @@ impl Sessions {
         }
         self.sessions.retain(|place| sessions.contains_key(&place.0));
         for statement in activity.statements_from(self.next) {
-            let row = [
+            let mut row = vec![
                 int8(statement.id),
                 int8(statement.session),
                 Datum::Text(&statement.text),
                 int8(statement.started),
                 int8(statement.took_ns),
-                statement.error.as_deref().map_or(Datum::Null, Datum::Text),
             ];
+            row.extend(statement.stages_ns.map(|ns| ns.map_or(Datum::Null, int8)));
+            row.push(int8(statement.sent.rows));
+            row.push(int8(statement.sent.bytes));
+            row.push(statement.error.as_deref().map_or(Datum::Null, Datum::Text));
             self.statements.set((statement.id, 0, 0), &row)?;
             self.next = statement.id + 1;
         }
