@@ -12,7 +12,7 @@ const STATEMENTS: usize = 120;
 /// Rounds until all that is kept of a server's past is full: a thousand statements.
 const FIRST_ROUNDS: usize = 10;
 /// By how much what is in use may differ from before.
-const GROWTH_MAX_BYTES: i64 = 3 << 20;
+const GROWTH_MAX_BYTES: i64 = 6 << 20;
 
 fn round(client: &mut Client, number: usize) {
     let mut run = |sql: String| drop(client.query(&sql).unwrap());
