@@ -17,6 +17,9 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Update),
     Delete(Delete),
+    Merge(Merge),
+    /// See [`Writes`].
+    Writes(Writes),
     Truncate {
         tables: Vec<GlobalId>,
     },
@@ -359,6 +362,38 @@ pub struct SequenceOptions {
     pub cycle: bool,
 }
 
+/// `MERGE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// Into which table.
+    pub table: GlobalId,
+    /// What is to be done: the columns of the old row, then those of the new one, then which of
+    /// the actions it is, then the number of the source's row.
+    pub selection: Relation,
+    /// The actions by number.
+    pub actions: Vec<MergeAction>,
+}
+
+/// What `MERGE` does with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeAction {
+    /// The new row comes.
+    Insert,
+    /// The new row takes the place of the old one.
+    Update,
+    /// The old row goes.
+    Delete,
+}
+
+/// A statement with others that write in its WITH: all read what was there before any of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writes {
+    /// Those of WITH, each with the name under which the ones behind it read what it returns.
+    pub parts: Vec<(u64, Statement)>,
+    /// The statement itself.
+    pub main: Box<Statement>,
+}
+
 /// `CREATE TABLE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
@@ -583,4 +618,23 @@ pub struct TraceSource {
     pub path: String,
     /// How long a snapshot is, as it was written.
     pub snapshot: Option<String>,
+}
+
+impl Statement {
+    /// Visits what a statement that writes reads.
+    pub fn each_written(&mut self, f: &mut dyn FnMut(&mut Relation)) {
+        match self {
+            Statement::Select(select) => f(&mut select.relation),
+            Statement::Insert(insert) => {
+                f(&mut insert.source.relation);
+                if let OnConflict::Update { selection, .. } = &mut insert.on_conflict {
+                    f(selection);
+                }
+            }
+            Statement::Update(update) => f(&mut update.selection),
+            Statement::Delete(delete) => f(&mut delete.selection),
+            Statement::Merge(merge) => f(&mut merge.selection),
+            _ => {}
+        }
+    }
 }

@@ -20,6 +20,8 @@ impl Session {
             Statement::Insert(insert) => self.insert(*insert).await,
             Statement::Update(update) => self.update(update).await,
             Statement::Delete(delete) => self.delete(delete).await,
+            Statement::Merge(merge) => self.merge(merge).await,
+            Statement::Writes(writes) => self.writes(writes).await,
             Statement::Truncate { tables } => self.truncate(tables).await,
             Statement::Subscribe(subscribe) => self.subscribe(subscribe).await,
             Statement::CopyFrom(copy) => {

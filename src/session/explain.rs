@@ -93,6 +93,7 @@ fn explained(statement: Statement) -> Result<(Relation, Option<Finishing>, Want)
         }
         Statement::Update(update) => (update.selection, None, Want::Peek),
         Statement::Delete(delete) => (delete.selection, None, Want::Peek),
+        Statement::Merge(merge) => (merge.selection, None, Want::Peek),
         Statement::Subscribe(subscribe) => (subscribe.relation, None, Want::Subscribe),
         Statement::CreateView(view) => (view.relation, None, Want::Maintain),
         Statement::Declare { query, .. } => explained(*query)?,

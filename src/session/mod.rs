@@ -30,6 +30,7 @@ mod explain;
 pub mod frontend;
 pub mod introspection;
 mod layout;
+mod merge;
 mod overlay;
 mod parameters;
 mod portals;

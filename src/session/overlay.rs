@@ -48,9 +48,10 @@ fn replacement(
     match &item.kind {
         ItemKind::Table(_) => {
             let made = transaction.made(id);
+            let seen = transaction.seen(id);
             let changes = match transaction.work.buffers.get(&id) {
-                Some(buffer) if !buffer.updates.is_empty() => {
-                    full_rows(transaction, engine, id, &buffer.updates)?
+                Some(buffer) if !buffer.updates[..seen].is_empty() => {
+                    full_rows(transaction, engine, id, &buffer.updates[..seen])?
                 }
                 _ if made => Vec::new(),
                 _ => return Ok(None),

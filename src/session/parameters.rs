@@ -111,6 +111,11 @@ fn each_expr(statement: &mut Statement, f: Visit<'_>) {
             selection.visit_exprs_mut(f);
             in_returning(returning, f);
         }
+        Statement::Merge(merge) => merge.selection.visit_exprs_mut(f),
+        Statement::Writes(writes) => {
+            writes.parts.iter_mut().for_each(|(_, part)| each_expr(part, f));
+            each_expr(&mut writes.main, f);
+        }
         Statement::Subscribe(Subscribe { relation, as_of, up_to, .. }) => {
             relation.visit_exprs_mut(f);
             as_of.iter_mut().chain(up_to).for_each(f);

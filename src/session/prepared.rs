@@ -125,6 +125,7 @@ impl Session {
             Statement::Insert(insert) => insert.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Update(update) => update.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Delete(delete) => delete.returning.as_ref().map(|r| r.desc.clone()),
+            Statement::Writes(writes) => self.describe(&writes.main)?,
             Statement::Subscribe(subscribe) => Some(watch::describe(subscribe)),
             Statement::Explain(explain) => Some(analyze::plan_desc(match explain.json {
                 true => ScalarType::Json,

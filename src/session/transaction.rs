@@ -14,6 +14,7 @@ use crate::coord::request::{Commit, DdlChange, Install, ReadSet, Snapshot, Table
 use crate::error::{Error, Result, SqlState};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 use crate::session::engine::Engine;
+use crate::session::merge::Together;
 use crate::session::system::feeds;
 
 /// How a transaction came to be, and how it stands.
@@ -46,6 +47,8 @@ pub(super) struct Transaction {
     /// Whether the snapshot's content is given up: what comes next takes another.
     pub(super) released: bool,
     pub(super) work: Work,
+    /// While statements run as one.
+    pub(super) together: Option<Together>,
     pub(super) savepoints: Vec<Savepoint>,
 }
 
@@ -150,6 +153,7 @@ impl Transaction {
             watches: false,
             released: false,
             work: Work::default(),
+            together: None,
             savepoints: Vec::new(),
         }
     }
@@ -236,6 +240,15 @@ impl Transaction {
             asynchronous,
             exclusive,
         })
+    }
+
+    /// How much of a table's buffer the statement sees.
+    pub(super) fn seen(&self, table: GlobalId) -> usize {
+        let there = self.work.buffers.get(&table).map_or(0, |buffer| buffer.updates.len());
+        match &self.together {
+            Some(together) => together.seen.get(&table).copied().unwrap_or(0),
+            None => there,
+        }
     }
 
     /// `SAVEPOINT`.

@@ -271,6 +271,7 @@ impl Session {
     pub(super) async fn update(&mut self, update: Update) -> Result<Outcome> {
         self.check_writable("UPDATE")?;
         let (rows, types) = self.selected(update.selection).await?;
+        let rows = self.unchanged(update.table, rows, &types)?;
         let width = self.width(update.table)?;
         let new = self.change(update.table, &rows, &types).await?;
         let mut returned = Vec::with_capacity(new.len());
@@ -284,7 +285,7 @@ impl Session {
     }
 
     /// How many columns a table has.
-    fn width(&self, table: GlobalId) -> Result<usize> {
+    pub(super) fn width(&self, table: GlobalId) -> Result<usize> {
         let item = self.transaction()?.catalog.expect(table)?;
         let desc = item.desc().ok_or_else(|| Error::internal("a table without columns"))?;
         Ok(desc.arity())
@@ -361,20 +362,31 @@ impl Session {
     pub(super) async fn delete(&mut self, delete: Delete) -> Result<Outcome> {
         self.check_writable("DELETE")?;
         let (rows, types) = self.selected(delete.selection).await?;
+        let rows = self.unchanged(delete.table, rows, &types)?;
+        self.take_away(delete.table, &rows, &types)?;
+        let gone = rows.into_iter().flat_map(|(row, n)| std::iter::repeat_n(row, n as usize));
+        self.written("DELETE", gone.collect(), delete.returning).await
+    }
+
+    /// Takes rows, the table's columns first, out of a table.
+    pub(super) fn take_away(
+        &mut self,
+        table: GlobalId,
+        rows: &[(Row, Diff)],
+        types: &[ScalarType],
+    ) -> Result<()> {
         let catalog = self.transaction()?.catalog.clone();
-        let layout = self.engine.layout(&catalog, delete.table)?;
+        let layout = self.engine.layout(&catalog, table)?;
         let mut encoder = RowEncoder::new(&layout);
         let width = layout.types.len();
-        let (mut updates, mut gone) = (Vec::with_capacity(rows.len()), Vec::new());
+        let mut updates = Vec::with_capacity(rows.len());
         for (row, count) in rows {
             let mut datums = Vec::with_capacity(types.len());
-            decode_values(&types, row.bytes(), &mut datums);
+            decode_values(types, row.bytes(), &mut datums);
             let (key, value) = encoder.encode(&datums[..width])?;
             updates.push((key, value, -count));
-            gone.extend(std::iter::repeat_n(row, count as usize));
         }
-        self.buffer(delete.table, updates)?;
-        self.written("DELETE", gone, delete.returning).await
+        self.buffer(table, updates)
     }
 
     pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>) -> Result<Outcome> {
@@ -408,7 +420,7 @@ impl Session {
     }
 
     /// The answer of a statement that wrote these rows.
-    async fn written(
+    pub(super) async fn written(
         &mut self,
         word: &str,
         rows: Vec<Row>,

@@ -62,13 +62,13 @@ const FUNCTIONS: &[FuncDef] = &[
         time_subtract(a, &b))
     .total(),
     binary!(1749 "timetz_pl_interval" (a: TimeTz by timetz, b: Interval by interval) -> TimeTz,
-        a.add(&b))
+        a.later(&b))
     .total(),
     binary!(2547 "interval_pl_timetz" (a: Interval by interval, b: TimeTz by timetz) -> TimeTz,
-        b.add(&a))
+        b.later(&a))
     .total(),
     binary!(1750 "timetz_mi_interval" (a: TimeTz by timetz, b: Interval by interval) -> TimeTz,
-        a.subtract(&b))
+        a.earlier(&b))
     .total(),
     binary!(1297 "datetimetz_pl" (a: Date by date, b: TimeTz by timetz) -> TimestampTz,
         date_and_timetz(a, b)?),

@@ -48,7 +48,7 @@ fn end<'a>(start: Datum<'a>, end: Datum<'a>, cx: &EvalContext<'a>) -> Answer<'a>
     Ok(match start {
         Datum::Null => Datum::Null,
         Datum::Time(_) => Datum::Time(time_add(time(start), &length)),
-        Datum::TimeTz(start) => Datum::TimeTz(start.add(&length)),
+        Datum::TimeTz(start) => Datum::TimeTz(start.later(&length)),
         Datum::Timestamp(_) => Datum::Timestamp(timestamp_add(timestamp(start), &interval(end))?),
         _ => {
             let zone = &cx.settings.time_zone;

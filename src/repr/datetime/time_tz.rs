@@ -47,12 +47,12 @@ impl TimeTz {
     }
 
     /// `timetz + interval`, around the clock.
-    pub fn add(self, interval: &Interval) -> TimeTz {
+    pub fn later(self, interval: &Interval) -> TimeTz {
         TimeTz { micros: time_add(self.micros, interval), ..self }
     }
 
     /// `timetz - interval`, around the clock.
-    pub fn subtract(self, interval: &Interval) -> TimeTz {
+    pub fn earlier(self, interval: &Interval) -> TimeTz {
         TimeTz { micros: time_subtract(self.micros, interval), ..self }
     }
 

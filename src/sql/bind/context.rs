@@ -6,6 +6,7 @@ use sqlparser::tokenizer::Span;
 
 use crate::catalog::objects::Catalog;
 use crate::error::{Error, Result};
+use crate::plan::statement::Statement;
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, ScalarType, Timestamp};
 use crate::sql::bind::expr::Clause;
@@ -75,6 +76,8 @@ pub struct Binder<'b, 'a> {
     /// Whether an expression is bound whose text is stored as it is written, so that what it names
     /// must not depend on the search path.
     pub stored_expression: bool,
+    /// The statements of WITH that write, while there may be any.
+    pub writes: Option<Vec<(u64, Statement)>>,
     next_let: u64,
     depth: usize,
 }
@@ -99,6 +102,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             queries: 0,
             recursion: Recursion::default(),
             stored_expression: false,
+            writes: None,
             next_let: 0,
             depth: 0,
         }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::plan::statement::{CreateView, Statement};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::describe;
+use crate::sql::bind::writes;
 use crate::sql::bind::{name, record, text};
 
 impl Binder<'_, '_> {
@@ -19,6 +20,14 @@ impl Binder<'_, '_> {
     ) -> Result<Statement> {
         if create.temporary {
             return Err(Error::unsupported("CREATE TEMPORARY VIEW", "Create a view, and drop it."));
+        }
+        let tables = create.query.with.iter().flat_map(|with| &with.cte_tables);
+        if tables.into_iter().any(|table| writes::is_writing(&table.query)) {
+            let message = match create.materialized {
+                true => "materialized views must not use data-modifying statements in WITH",
+                false => "views must not contain data-modifying statements in WITH",
+            };
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let (schema, view) = self.new_name(&create.name)?;
         self.maintained = create.materialized;

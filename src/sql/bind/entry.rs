@@ -149,12 +149,17 @@ impl Binder<'_, '_> {
             }
             syntax::Statement::ExplainAnalyze(of, measures) => self.analyze(of, *measures),
             syntax::Statement::Fetch(fetch) => self.fetch(fetch),
-            syntax::Statement::Declare { name, hold, scroll, query } => Ok(Statement::Declare {
-                name: name::ident(name),
-                hold: *hold,
-                scroll: *scroll,
-                query: Box::new(self.statement(query)?),
-            }),
+            syntax::Statement::Declare { name, hold, scroll, query } => {
+                let query = Box::new(self.statement(query)?);
+                if matches!(*query, Statement::Writes(_)) {
+                    return Err(Error::new(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        "DECLARE CURSOR must not contain data-modifying statements in WITH",
+                    ));
+                }
+                let name = name::ident(name);
+                Ok(Statement::Declare { name, hold: *hold, scroll: *scroll, query })
+            }
             syntax::Statement::CopyQuery { query, options } => {
                 let query = self.statement(query)?;
                 self.copy_query(query, options)
@@ -201,6 +206,7 @@ impl Binder<'_, '_> {
             ast::Statement::Insert(insert) => self.insert(insert),
             ast::Statement::Update(update) => self.update(update),
             ast::Statement::Delete(delete) => self.delete(delete),
+            ast::Statement::Merge(merge) => self.merge(merge),
             ast::Statement::Truncate(truncate) => self.truncate(truncate),
             ast::Statement::Copy { .. } => self.copy(statement),
             ast::Statement::CreateSchema { schema_name, if_not_exists, .. } => {
@@ -244,14 +250,69 @@ impl Binder<'_, '_> {
     }
 
     fn select_statement(&mut self, select: &syntax::Select) -> Result<Statement> {
-        if select.as_of.is_none()
-            && let Some(writing) = self.writing(&select.query)?
+        if let ast::SetExpr::Select(body) = &*select.query.body
+            && let Some(into) = &body.into
         {
-            return Ok(writing);
+            return self.select_into(select, into);
         }
-        let query = self.query(&select.query, false)?;
-        let as_of = self.time(select.as_of.as_ref())?;
-        Ok(Statement::Select(finished(query, as_of)))
+        self.writes = Some(vec![]);
+        let written = match select.as_of {
+            None => self.writing(&select.query)?,
+            Some(_) => None,
+        };
+        let main = match written {
+            Some(writing) => writing,
+            None => {
+                let query = self.query(&select.query, false)?;
+                let as_of = self.time(select.as_of.as_ref())?;
+                Statement::Select(finished(query, as_of))
+            }
+        };
+        let parts = self.writes.take().unwrap_or_default();
+        if parts.is_empty() {
+            return Ok(main);
+        }
+        if select.as_of.is_some() {
+            return Err(Error::unsupported(
+                "AS OF in a statement that writes",
+                "Read the past in a statement of its own.",
+            ));
+        }
+        Ok(Statement::Writes(statement::Writes { parts, main: Box::new(main) }))
+    }
+
+    /// SELECT … INTO: CREATE TABLE … AS.
+    fn select_into(
+        &mut self,
+        select: &syntax::Select,
+        into: &ast::SelectInto,
+    ) -> Result<Statement> {
+        let [target] = into.targets.as_slice() else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"INTO\""));
+        };
+        let table = name::object_of(target)
+            .ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "syntax error in SELECT INTO"))?;
+        if select.as_of.is_some() {
+            return Err(Error::unsupported("AS OF with INTO", "Write CREATE TABLE … AS."));
+        }
+        let mut query = (*select.query).clone();
+        if let ast::SetExpr::Select(body) = &mut *query.body {
+            body.into = None;
+        }
+        let parsed = query_of("CREATE TABLE t AS SELECT 1")?;
+        let syntax::Statement::Sql(create) = parsed.ast() else {
+            return Err(Error::internal("CREATE TABLE is another statement"));
+        };
+        let ast::Statement::CreateTable(create) = &**create else {
+            return Err(Error::internal("CREATE TABLE is another statement"));
+        };
+        let create = ast::CreateTable {
+            name: table,
+            query: Some(Box::new(query)),
+            temporary: into.temporary,
+            ..create.clone()
+        };
+        self.create_table(&create, None)
     }
 
     fn subscribe(&mut self, subscribe: &syntax::Subscribe) -> Result<Statement> {

@@ -67,6 +67,8 @@ pub enum Clause {
     Returning,
     /// UPDATE … SET.
     Update,
+    /// MERGE … WHEN.
+    MergeWhen,
     /// A column's default.
     Default,
     /// The condition of a domain.
@@ -104,6 +106,7 @@ impl Clause {
             Clause::Qualify => "QUALIFY",
             Clause::Returning => "RETURNING",
             Clause::Update => "UPDATE",
+            Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
             Clause::Index => "index expressions",

@@ -32,6 +32,7 @@ mod grouping_sets;
 mod join;
 mod late;
 mod literal;
+mod merge;
 mod mutual;
 pub(in crate::sql) mod name;
 mod operator;
@@ -66,6 +67,7 @@ mod view;
 mod window;
 mod window_spec;
 mod write;
+mod writes;
 
 #[cfg(test)]
 mod tests;

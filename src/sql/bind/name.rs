@@ -9,6 +9,15 @@ use crate::catalog::item::Item;
 use crate::error::{Error, Result, SqlState};
 use crate::sql::bind::context::Binder;
 
+/// The name that an expression of identifiers is.
+pub fn object_of(expr: &ast::Expr) -> Option<ast::ObjectName> {
+    match expr {
+        ast::Expr::Identifier(ident) => Some(vec![ident.clone()].into()),
+        ast::Expr::CompoundIdentifier(idents) => Some(idents.clone().into()),
+        _ => None,
+    }
+}
+
 /// The longest identifier in bytes; longer ones are cut.
 const NAME_BYTES_MAX: usize = 63;
 

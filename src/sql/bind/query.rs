@@ -7,7 +7,7 @@ use sqlparser::ast;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Relation};
-use crate::plan::statement::{OnConflict, Statement};
+use crate::plan::statement::Statement;
 use crate::repr::{ColumnType, Datum, ScalarType};
 use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
@@ -19,6 +19,7 @@ use crate::sql::bind::recursive::{Effect, not_recursive};
 use crate::sql::bind::recursive_order::in_order;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::Scope;
+use crate::sql::bind::writes;
 use crate::sql::parse::search;
 use crate::sql::stack;
 
@@ -83,6 +84,8 @@ impl Cte {
 pub enum Stage {
     /// It is there.
     Whole,
+    /// It is there, and returns nothing.
+    Silent,
     /// It stands behind the one that is being bound.
     Later,
     /// It is no UNION, and so cannot read itself.
@@ -123,6 +126,15 @@ impl Ended {
             None => relation,
         }
     }
+}
+
+/// How an expression of WITH is read.
+#[derive(Clone, Copy)]
+struct Reads {
+    /// Whether it may read itself.
+    recursive: bool,
+    /// Whether it is read in one place alone.
+    is_once: bool,
 }
 
 /// Whether one place of a query reads the expression of its WITH that has this index, and is not
@@ -195,7 +207,10 @@ impl Binder<'_, '_> {
             None => With::default(),
         };
         let uses = self.recursion.uses;
+        // What is further inside may not write.
+        let writes = self.writes.take();
         let bound = self.query_body(query, keep_literals);
+        self.writes = writes;
         if query.limit_clause.is_some() || query.fetch.is_some() {
             self.recursion.note(uses, Effect::Together);
         }
@@ -218,26 +233,18 @@ impl Binder<'_, '_> {
     pub fn writing(&mut self, query: &ast::Query) -> Result<Option<Statement>> {
         let (ast::SetExpr::Insert(statement)
         | ast::SetExpr::Update(statement)
-        | ast::SetExpr::Delete(statement)) = &*query.body
+        | ast::SetExpr::Delete(statement)
+        | ast::SetExpr::Merge(statement)) = &*query.body
         else {
             return Ok(None);
         };
         let with = query.with.as_ref().map(|with| self.with(with, query)).transpose()?;
+        let writes = self.writes.take();
         let bound = self.sql(statement);
+        self.writes = writes;
         let tables = self.ended(with.unwrap_or_default());
         let mut bound = bound?;
-        let wrap = |relation: &mut Relation| *relation = tables.clone().around(relation.take());
-        match &mut bound {
-            Statement::Insert(insert) => {
-                wrap(&mut insert.source.relation);
-                if let OnConflict::Update { selection, .. } = &mut insert.on_conflict {
-                    wrap(selection);
-                }
-            }
-            Statement::Update(update) => wrap(&mut update.selection),
-            Statement::Delete(delete) => wrap(&mut delete.selection),
-            _ => return Err(Error::internal("a statement behind WITH that does not write")),
-        }
+        bound.each_written(&mut |relation| *relation = tables.clone().around(relation.take()));
         Ok(Some(bound))
     }
 
@@ -297,8 +304,9 @@ impl Binder<'_, '_> {
                 self.ctes.get_mut(&cte_name).map(Vec::pop);
             }
             let is_once = !with.recursive && is_read_once(index, with, query);
-            match self.common_table(cte, with.recursive, is_once) {
-                Ok((cte_name, plan)) => bound.push((cte_name, Some(plan))),
+            let reads = Reads { recursive: with.recursive, is_once };
+            match self.common_table(cte, reads, &bound) {
+                Ok((cte_name, plan)) => bound.push((cte_name, plan)),
                 Err(error) => {
                     for cte_name in bound.iter().map(|(name, _)| name).chain(&later) {
                         self.ctes.get_mut(cte_name).map(Vec::pop);
@@ -310,15 +318,36 @@ impl Binder<'_, '_> {
         Ok(With { tables: bound, mutual: None })
     }
 
+    /// An expression of WITH behind others. It has no plan where it writes.
     fn common_table(
         &mut self,
         cte: &ast::Cte,
-        recursive: bool,
-        is_once: bool,
-    ) -> Result<(String, Plan)> {
+        reads: Reads,
+        others: &[(String, Option<Plan>)],
+    ) -> Result<(String, Option<Plan>)> {
         let cte_name = name::ident(&cte.alias.name);
+        let mut writes = self.writes.take();
+        if writes::is_writing(&cte.query) {
+            let columns = self.writing_table(cte, others, writes.as_mut())?;
+            self.writes = writes;
+            self.ctes.entry(cte_name.clone()).or_default().push(columns);
+            return Ok((cte_name, None));
+        }
+        let bound = self.reading_table(cte, reads, &cte_name);
+        self.writes = writes;
+        let (plan, table) = bound?;
+        self.ctes.entry(cte_name.clone()).or_default().push(table);
+        Ok((cte_name, Some(plan)))
+    }
+
+    fn reading_table(
+        &mut self,
+        cte: &ast::Cte,
+        Reads { recursive, is_once }: Reads,
+        cte_name: &str,
+    ) -> Result<(Plan, Cte)> {
         let (plan, mut columns) = match recursive {
-            true => self.recursive_table(cte, &cte_name)?,
+            true => self.recursive_table(cte, cte_name)?,
             false if search::marked(cte).is_some() => return Err(not_recursive()),
             false => self.subquery(&cte.query)?,
         };
@@ -327,8 +356,7 @@ impl Binder<'_, '_> {
         if is_once && stands_anywhere(&plan.relation) {
             cte.once = Some(plan.clone());
         }
-        self.ctes.entry(cte_name.clone()).or_default().push(cte);
-        Ok((cte_name, plan))
+        Ok((plan, cte))
     }
 
     /// A common table expression by name, if there is one.
@@ -344,6 +372,12 @@ impl Binder<'_, '_> {
         if let Some(plan) = &cte.once {
             let (plan, columns) = (plan.clone(), cte.columns.clone());
             return Ok(Some((self.renumbered(plan), columns)));
+        }
+        if cte.stage == Stage::Silent {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("WITH query \"{cte_name}\" does not have a RETURNING clause"),
+            ));
         }
         cte.used = true;
         let types = cte.columns.iter().map(|column| column.ty).collect();

@@ -89,7 +89,7 @@ impl Binder<'_, '_> {
     pub fn read_stage(&mut self, cte_name: &str, stage: Stage) -> Result<()> {
         let reference = format!("recursive reference to query \"{cte_name}\" must not appear");
         match stage {
-            Stage::Whole => return Ok(()),
+            Stage::Whole | Stage::Silent => return Ok(()),
             Stage::Later => {
                 return Err(Error::unsupported(
                     "a reference to a later expression of WITH RECURSIVE",

@@ -201,7 +201,7 @@ impl Binder<'_, '_> {
     }
 
     /// What the assignments of SET make of a row.
-    fn new_row(
+    pub fn new_row(
         &mut self,
         item: &Item,
         table: &Table,

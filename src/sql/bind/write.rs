@@ -319,7 +319,7 @@ impl Binder<'_, '_> {
     }
 
     /// `GENERATED ALWAYS` takes no value, unless the statement overrides it.
-    fn check_identity(
+    pub fn check_identity(
         &self,
         table: &Table,
         targets: &[usize],
