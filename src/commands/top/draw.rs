@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn relations_are_sorted_filtered_and_measured_between_looks() {
         let mut view = View::default();
-        view.summary = "weir 127.0.0.1:9347".into();
         view.take(relations(["594300000", "406400000"]), Duration::ZERO);
+        view.summary = "weir 127.0.0.1:9347".into();
         view.take(relations(["894300000", "1406400000"]), Duration::from_secs(2));
         let first = picture(&view);
         assert_eq!(first[0], "weir 127.0.0.1:9347");
