@@ -43,7 +43,8 @@ pub struct Recognized<'t> {
 pub fn recognize<'t>(source: &Source<'_>, tokens: &'t [TokenWithSpan]) -> Result<Recognized<'t>> {
     let mut found = Recognized { tokens: Cow::Borrowed(tokens), rules: None, deep: false };
     let is_head = !NO_HEADS.iter().any(|word| is_word(&tokens[0].token, word));
-    let starts = is_head && (begins_rule(tokens) || is_fact(tokens));
+    let is_edn = matches!(tokens[0].token, Token::LBracket | Token::LBrace);
+    let starts = is_edn || is_head && (begins_rule(tokens) || is_fact(tokens));
     if !starts && !tokens.iter().any(|t| is_word(&t.token, "find") || is_word(&t.token, "datalog"))
     {
         return Ok(found);
@@ -53,6 +54,7 @@ pub fn recognize<'t>(source: &Source<'_>, tokens: &'t [TokenWithSpan]) -> Result
     while at < tokens.len() {
         let rest = &tokens[at..];
         let length = match at {
+            0 if is_edn => Some(rest.len()),
             0 if starts => Some(plain_length(rest)),
             _ => length(tokens, at),
         };

@@ -7,6 +7,7 @@
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
+use crate::sql::datalog::edn;
 use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::Lines;
@@ -47,6 +48,9 @@ impl Stretch {
 
     /// The tokens of `text`, which stands in the place of the stretch.
     fn tokens_of(self, lines: &Lines, text: &str) -> Result<Vec<TokenWithSpan>> {
+        if text.trim_start().starts_with(['[', '{']) {
+            return edn::tokens(lines, text, self.from);
+        }
         let own = Lines::of(text);
         let found = tokenize(&Source { text, lines: &own }).map_err(|error| Error {
             position: error.position.map(|position| position + self.from),

@@ -1,0 +1,530 @@
+//! Queries in EDN, as Datomic has them: `[:find ?x (count ?y) :in $ ?a :where [?x :edge/to ?y]]`.
+//!
+//! A query is read into forms and then spelled as rules, whose tokens have the places of the forms
+//! that they come from; so there is one parser and one meaning. An attribute `:edge/to` is the
+//! relation `edge.to` of an entity and a value, a call `(path ?x ?y)` the relation `path`. What
+//! `:in` names is `$1`, `$2`, … in that order; `$` and `%`, the database and its rules, are always
+//! there.
+//!
+//! Aggregates keep Datomic's meaning: they range over the set of the variables that are found,
+//! widened by `:with`. So the body derives that set by a rule, and the query asks the rule.
+
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
+
+use crate::error::{Error, Result, SqlState};
+use crate::sql::parse::position::Lines;
+
+/// The rule that derives the variables that are found.
+const FOUND: &str = "what is found";
+
+/// The deepest nesting of forms.
+const DEPTH_MAX: usize = 200;
+
+/// A form, and the characters that it is.
+#[derive(Clone, Debug)]
+struct Form {
+    kind: Kind,
+    from: u32,
+    to: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    List(Vec<Form>),
+    Vector(Vec<Form>),
+    Map(Vec<Form>),
+    Keyword(String),
+    Symbol(String),
+    Text(String),
+    Number(String),
+}
+
+/// The tokens of the rules that a query in EDN is. `base`: the character before which it begins.
+///
+/// Errors: 42601 with the place, 0A000 for forms that are not there.
+pub fn tokens(lines: &Lines, text: &str, base: u32) -> Result<Vec<TokenWithSpan>> {
+    let mut reader = Reader { chars: text.chars().collect(), at: 0, base };
+    let form = reader.form(0)?;
+    reader.blanks();
+    if reader.at < reader.chars.len() {
+        return Err(reader.fault());
+    }
+    let mut spelled = Spelled { lines, tokens: vec![], inputs: vec![] };
+    spelled.query(&form)?;
+    Ok(spelled.tokens)
+}
+
+struct Reader {
+    chars: Vec<char>,
+    at: usize,
+    base: u32,
+}
+
+impl Reader {
+    fn place(&self) -> u32 {
+        self.base + self.at as u32
+    }
+
+    fn fault(&self) -> Error {
+        let message = match self.chars.get(self.at) {
+            Some(c) => format!("syntax error at or near \"{c}\""),
+            None => "syntax error at end of input".to_owned(),
+        };
+        Error::new(SqlState::SYNTAX_ERROR, message).at(Some(self.place() + 1))
+    }
+
+    /// Passes white space, commas and comments.
+    fn blanks(&mut self) {
+        while let Some(c) = self.chars.get(self.at) {
+            match c {
+                ';' => {
+                    while self.chars.get(self.at).is_some_and(|c| *c != '\n') {
+                        self.at += 1;
+                    }
+                }
+                ',' => self.at += 1,
+                c if c.is_whitespace() => self.at += 1,
+                _ => break,
+            }
+        }
+    }
+
+    fn form(&mut self, depth: usize) -> Result<Form> {
+        self.blanks();
+        if depth > DEPTH_MAX {
+            return Err(crate::sql::parse::limits::too_deep());
+        }
+        let from = self.place();
+        let kind = match self.chars.get(self.at) {
+            Some('[') => Kind::Vector(self.forms(']', depth)?),
+            Some('(') => Kind::List(self.forms(')', depth)?),
+            Some('{') => Kind::Map(self.forms('}', depth)?),
+            Some('"') => Kind::Text(self.text()?),
+            Some('#' | '\\' | '^' | '\'' | '`' | '~' | '@') => {
+                return Err(unsupported("this form of EDN", from));
+            }
+            Some(_) => self.word()?,
+            None => return Err(self.fault()),
+        };
+        Ok(Form { kind, from, to: self.place() })
+    }
+
+    fn forms(&mut self, close: char, depth: usize) -> Result<Vec<Form>> {
+        self.at += 1;
+        let mut forms = vec![];
+        loop {
+            self.blanks();
+            match self.chars.get(self.at) {
+                Some(c) if *c == close => {
+                    self.at += 1;
+                    return Ok(forms);
+                }
+                Some(_) => forms.push(self.form(depth + 1)?),
+                None => return Err(self.fault()),
+            }
+        }
+    }
+
+    fn text(&mut self) -> Result<String> {
+        let mut text = String::new();
+        loop {
+            self.at += 1;
+            match self.chars.get(self.at) {
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    text.push(match self.chars.get(self.at) {
+                        Some('n') => '\n',
+                        Some('t') => '\t',
+                        Some('r') => '\r',
+                        Some(c @ ('"' | '\\')) => *c,
+                        _ => return Err(self.fault()),
+                    });
+                }
+                Some(c) => text.push(*c),
+                None => return Err(self.fault()),
+            }
+        }
+    }
+
+    fn word(&mut self) -> Result<Kind> {
+        let is_part = |c: &char| !c.is_whitespace() && !"[](){},;\"".contains(*c);
+        let rest = &self.chars[self.at..];
+        let word: String = rest.iter().take_while(|c| is_part(c)).collect();
+        if word.is_empty() {
+            return Err(self.fault());
+        }
+        self.at += word.chars().count();
+        let digits = word.trim_start_matches(['-', '+']);
+        Ok(match word.strip_prefix(':') {
+            Some(name) => Kind::Keyword(name.to_owned()),
+            None if digits.starts_with(|c: char| c.is_ascii_digit()) => {
+                let number = word.trim_start_matches('+').trim_end_matches(['N', 'M']);
+                if number.parse::<f64>().is_err() {
+                    self.at -= word.chars().count();
+                    return Err(self.fault());
+                }
+                Kind::Number(number.to_owned())
+            }
+            None => Kind::Symbol(word),
+        })
+    }
+}
+
+fn unsupported(what: &str, from: u32) -> Error {
+    Error::unsupported(what, "Write the query as rules: FIND \u{2026} WHERE \u{2026}.")
+        .at(Some(from + 1))
+}
+
+fn fault_at(form: &Form, message: &str) -> Error {
+    Error::new(SqlState::SYNTAX_ERROR, message).at(Some(form.from + 1))
+}
+
+/// Tokens that were spelled, and the names of the inputs.
+struct Spelled<'a> {
+    lines: &'a Lines,
+    tokens: Vec<TokenWithSpan>,
+    inputs: Vec<String>,
+}
+
+impl Spelled<'_> {
+    fn put(&mut self, form: &Form, token: Token) {
+        let end = self.lines.location(form.to);
+        // A form ends where its last character does, also at the end of a line.
+        let end = match form.to.checked_sub(1).map(|last| self.lines.location(last)) {
+            Some(last) => Location::new(last.line, last.column + 1),
+            None => end,
+        };
+        let span = Span::new(self.lines.location(form.from), end);
+        self.tokens.push(TokenWithSpan { token, span });
+    }
+
+    fn name(&mut self, form: &Form, name: &str) {
+        let keyword = sqlparser::keywords::Keyword::NoKeyword;
+        self.put(form, Token::Word(Word { value: name.into(), quote_style: Some('"'), keyword }));
+    }
+
+    fn word(&mut self, form: &Form, word: &str) {
+        self.put(form, Token::make_word(word, None));
+    }
+
+    /// A query: a vector or a map of its sections.
+    fn query(&mut self, form: &Form) -> Result<()> {
+        let mut sections: Vec<(String, Vec<Form>)> = vec![];
+        match &form.kind {
+            Kind::Vector(forms) => {
+                for part in forms {
+                    match (&part.kind, sections.last_mut()) {
+                        (Kind::Keyword(name), _) => sections.push((name.clone(), vec![])),
+                        (_, Some((_, inside))) => inside.push(part.clone()),
+                        (_, None) => return Err(fault_at(part, "a query begins with :find")),
+                    }
+                }
+            }
+            Kind::Map(forms) => {
+                for pair in forms.chunks(2) {
+                    let [key, value] = pair else {
+                        return Err(fault_at(form, "a map with a key that has no value"));
+                    };
+                    match (&key.kind, &value.kind) {
+                        (Kind::Keyword(name), Kind::Vector(inside)) => {
+                            sections.push((name.clone(), inside.clone()));
+                        }
+                        _ => return Err(fault_at(key, "a section of a query is :name [\u{2026}]")),
+                    }
+                }
+            }
+            _ => return Err(fault_at(form, "a query in EDN is a vector or a map")),
+        }
+        for (name, inside) in &sections {
+            if !["find", "with", "in", "where"].contains(&name.as_str()) {
+                let from = inside.first().map_or(form.from, |first| first.from);
+                return Err(unsupported(&format!("the section :{name}"), from));
+            }
+        }
+        let section = |name: &str| {
+            let named = sections.iter().filter(|(other, _)| other == name);
+            named.flat_map(|(_, inside)| inside.clone()).collect::<Vec<_>>()
+        };
+        self.read_inputs(&section("in"))?;
+        self.rules(form, &section("find"), &section("with"), &section("where"))
+    }
+
+    fn read_inputs(&mut self, inputs: &[Form]) -> Result<()> {
+        for input in inputs {
+            match &input.kind {
+                Kind::Symbol(name) if name == "$" || name == "%" => {}
+                Kind::Symbol(name) if name.starts_with('?') => self.inputs.push(name.clone()),
+                _ => return Err(unsupported("this input of a query", input.from)),
+            }
+        }
+        Ok(())
+    }
+
+    /// `found(variables) <- where. FIND find WHERE found(variables)`.
+    fn rules(&mut self, form: &Form, find: &[Form], with: &[Form], body: &[Form]) -> Result<()> {
+        let (Some(first), Some(_)) = (find.first(), body.first()) else {
+            return Err(fault_at(form, "a query has :find and :where"));
+        };
+        let mut variables: Vec<Form> = vec![];
+        for term in find {
+            match &term.kind {
+                Kind::Symbol(name) if name.starts_with('?') => variables.push(term.clone()),
+                Kind::List(call) if matches!(call.as_slice(), [_, one] if is_variable(one)) => {
+                    variables.push(call[1].clone());
+                }
+                _ => return Err(unsupported("this form of :find", term.from)),
+            }
+        }
+        variables.extend(with.iter().cloned());
+        let mut seen: Vec<String> = vec![];
+        variables.retain(|form| {
+            let name = symbol(form).unwrap_or_default().to_owned();
+            let new = !seen.contains(&name) && !self.inputs.contains(&name);
+            seen.push(name);
+            new
+        });
+        if variables.is_empty() {
+            return Err(unsupported("a query that finds nothing but its inputs", first.from));
+        }
+        self.call(form, FOUND, &variables)?;
+        self.put(form, Token::Lt);
+        let arrow = self.tokens.last().map(|token| token.span);
+        self.put(form, Token::Minus);
+        if let (Some(span), Some(minus)) = (arrow, self.tokens.last_mut()) {
+            // The two signs of an arrow stick together.
+            minus.span = Span::new(span.end, span.end);
+        }
+        self.clauses(body, Token::Comma)?;
+        self.put(form, Token::Period);
+        self.word(form, "FIND");
+        for (at, term) in find.iter().enumerate() {
+            if at > 0 {
+                self.put(term, Token::Comma);
+            }
+            self.found(term)?;
+        }
+        self.put(form, Token::make_keyword("WHERE"));
+        self.call(form, FOUND, &variables)
+    }
+
+    /// A term of `:find`.
+    fn found(&mut self, term: &Form) -> Result<()> {
+        let Kind::List(call) = &term.kind else { return self.term(term) };
+        let [function, argument] = call.as_slice() else {
+            return Err(unsupported("this form of :find", term.from));
+        };
+        let name = symbol(function).unwrap_or_default();
+        let (name, distinct) = match name {
+            "count-distinct" => ("count", true),
+            name => (name, false),
+        };
+        self.word(function, name);
+        self.put(function, Token::LParen);
+        if distinct {
+            self.put(function, Token::make_keyword("DISTINCT"));
+        }
+        self.term(argument)?;
+        self.put(term, Token::RParen);
+        self.put(term, Token::make_keyword("AS"));
+        self.word(function, name);
+        Ok(())
+    }
+
+    fn clauses(&mut self, clauses: &[Form], between: Token) -> Result<()> {
+        for (at, clause) in clauses.iter().enumerate() {
+            if at > 0 {
+                self.put(clause, between.clone());
+            }
+            self.clause(clause)?;
+        }
+        Ok(())
+    }
+
+    fn clause(&mut self, clause: &Form) -> Result<()> {
+        match &clause.kind {
+            Kind::Vector(parts) => match parts.as_slice() {
+                [Form { kind: Kind::List(call), .. }] => self.expression(clause, call),
+                [Form { kind: Kind::List(call), .. }, to] if is_variable(to) => {
+                    self.term(to)?;
+                    self.put(clause, Token::Eq);
+                    self.expression(clause, call)
+                }
+                parts => self.pattern(clause, parts),
+            },
+            Kind::List(parts) => self.call_clause(clause, parts),
+            _ => Err(fault_at(clause, "a clause is a pattern [\u{2026}] or a call (\u{2026})")),
+        }
+    }
+
+    /// `[?e :edge/to ?v]`.
+    fn pattern(&mut self, clause: &Form, parts: &[Form]) -> Result<()> {
+        let parts = match parts {
+            [source, rest @ ..] if symbol(source) == Some("$") => rest,
+            parts => parts,
+        };
+        let (entity, attribute, value) = match parts {
+            [entity, attribute] => (entity, attribute, None),
+            [entity, attribute, value] => (entity, attribute, Some(value)),
+            _ => return Err(unsupported("this pattern", clause.from)),
+        };
+        let Kind::Keyword(name) = &attribute.kind else {
+            return Err(unsupported("a pattern without an attribute", attribute.from));
+        };
+        match name.split_once('/') {
+            Some((schema, name)) => {
+                // A name with a point is one where its tokens stick together.
+                let point = attribute.from + 1 + schema.chars().count() as u32;
+                let part = |from, to| Form { from, to, ..attribute.clone() };
+                self.name(&part(attribute.from, point), schema);
+                self.put(&part(point, point + 1), Token::Period);
+                self.name(&part(point + 1, attribute.to), name);
+            }
+            None => self.name(attribute, name),
+        }
+        self.put(clause, Token::LParen);
+        self.term(entity)?;
+        self.put(clause, Token::Comma);
+        match value {
+            Some(value) => self.term(value)?,
+            None => self.word(clause, "_"),
+        }
+        self.put(clause, Token::RParen);
+        Ok(())
+    }
+
+    /// `(path ?x ?y)`, `(not …)`, `(or …)`, `(and …)`.
+    fn call_clause(&mut self, clause: &Form, parts: &[Form]) -> Result<()> {
+        let Some((first, rest)) = parts.split_first() else {
+            return Err(fault_at(clause, "an empty clause"));
+        };
+        match symbol(first) {
+            Some("not") if rest.len() == 1 => {
+                self.put(first, Token::ExclamationMark);
+                self.clause(&rest[0])
+            }
+            Some(connective @ ("or" | "and")) => {
+                let between = if connective == "or" { Token::Pipe } else { Token::Comma };
+                self.put(first, Token::LParen);
+                self.clauses(rest, between)?;
+                self.put(clause, Token::RParen);
+                Ok(())
+            }
+            Some("not" | "not-join" | "or-join") => Err(unsupported(
+                &format!("this form of {}", symbol(first).unwrap_or("")),
+                first.from,
+            )),
+            Some(name) if !name.starts_with('?') => self.call(first, name, rest),
+            _ => Err(fault_at(first, "a call begins with the name of a rule")),
+        }
+    }
+
+    fn call(&mut self, place: &Form, name: &str, args: &[Form]) -> Result<()> {
+        self.name(place, name);
+        self.put(place, Token::LParen);
+        for (at, arg) in args.iter().enumerate() {
+            if at > 0 {
+                self.put(arg, Token::Comma);
+            }
+            self.term(arg)?;
+        }
+        self.put(place, Token::RParen);
+        Ok(())
+    }
+
+    /// `(< ?x 5)`, `(+ ?x 1)`, `(upper ?x)`.
+    fn expression(&mut self, place: &Form, call: &[Form]) -> Result<()> {
+        let Some((first, args)) = call.split_first() else {
+            return Err(fault_at(place, "an empty call"));
+        };
+        let name = symbol(first).unwrap_or_default();
+        let infix = match name {
+            "<" => Some(Token::Lt),
+            "<=" => Some(Token::LtEq),
+            ">" => Some(Token::Gt),
+            ">=" => Some(Token::GtEq),
+            "=" | "==" => Some(Token::Eq),
+            "!=" | "not=" => Some(Token::Neq),
+            "+" => Some(Token::Plus),
+            "-" => Some(Token::Minus),
+            "*" => Some(Token::Mul),
+            "/" => Some(Token::Div),
+            _ => None,
+        };
+        match (infix, args) {
+            (Some(infix), [left, right]) => {
+                self.operand(left)?;
+                self.put(first, infix);
+                self.operand(right)
+            }
+            (Some(_), _) => Err(unsupported("an operator of more or less than two", first.from)),
+            (None, [only]) if matches!(name, "ground" | "identity") => self.operand(only),
+            (None, _) if name.is_empty() => Err(fault_at(first, "a call begins with a function")),
+            (None, args) => {
+                self.word(first, name);
+                self.put(first, Token::LParen);
+                for (at, arg) in args.iter().enumerate() {
+                    if at > 0 {
+                        self.put(arg, Token::Comma);
+                    }
+                    self.operand(arg)?;
+                }
+                self.put(place, Token::RParen);
+                Ok(())
+            }
+        }
+    }
+
+    fn operand(&mut self, form: &Form) -> Result<()> {
+        match &form.kind {
+            Kind::List(call) => {
+                self.put(form, Token::LParen);
+                self.expression(form, call)?;
+                self.put(form, Token::RParen);
+                Ok(())
+            }
+            _ => self.term(form),
+        }
+    }
+
+    /// A variable or a constant.
+    fn term(&mut self, form: &Form) -> Result<()> {
+        match &form.kind {
+            Kind::Number(number) => match number.strip_prefix('-') {
+                Some(digits) => {
+                    self.put(form, Token::Minus);
+                    self.put(form, Token::Number(digits.to_owned(), false));
+                }
+                None => self.put(form, Token::Number(number.clone(), false)),
+            },
+            Kind::Text(text) => self.put(form, Token::SingleQuotedString(text.clone())),
+            Kind::Symbol(name) if name == "_" => self.word(form, "_"),
+            Kind::Symbol(name) if ["true", "false"].contains(&name.as_str()) => {
+                self.put(form, Token::make_keyword(name));
+            }
+            Kind::Symbol(name) if name == "nil" => self.put(form, Token::make_keyword("NULL")),
+            Kind::Symbol(name) if name.starts_with('?') && name.len() > 1 => {
+                match self.inputs.iter().position(|input| input == name) {
+                    Some(at) => self.put(form, Token::Placeholder(format!("${}", at + 1))),
+                    None => self.word(form, &name[1..]),
+                }
+            }
+            _ => return Err(unsupported("this term", form.from)),
+        }
+        Ok(())
+    }
+}
+
+fn symbol(form: &Form) -> Option<&str> {
+    match &form.kind {
+        Kind::Symbol(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn is_variable(form: &Form) -> bool {
+    symbol(form).is_some_and(|name| name.starts_with('?'))
+}
