@@ -156,7 +156,23 @@ impl<'a> Builder<'a> {
         if mfp.is_identity() {
             return input;
         }
-        self.add(Node::Mfp { input, types: types(), mfp })
+        let types = types();
+        let input = match mfp.is_volatile() && self.may_cancel(input) {
+            // What comes twice has to go once more, whatever it comes to.
+            true => self.arrange(input, &types, vec![], KeyMode::Strict, None),
+            false => input,
+        };
+        self.add(Node::Mfp { input, types, mfp })
+    }
+
+    /// Whether a row can come and go at one time.
+    fn may_cancel(&self, node: NodeId) -> bool {
+        match &self.nodes[node] {
+            Node::Negate { .. } | Node::Leave { .. } => true,
+            Node::Union { inputs } => inputs.iter().any(|input| self.may_cancel(*input)),
+            Node::Mfp { input, .. } | Node::FlatMap { input, .. } => self.may_cancel(*input),
+            _ => false,
+        }
     }
 
     /// Rows of a table or view: those under known keys, or all.

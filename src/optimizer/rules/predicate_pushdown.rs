@@ -58,15 +58,11 @@ fn push(node: &mut Relation) -> bool {
             wrap(body, predicates);
             (true, Vec::new())
         }
-        Relation::Union { inputs } => {
-            for input in inputs {
-                wrap(input, predicates.clone());
-            }
-            (true, Vec::new())
-        }
+        Relation::Union { inputs } => some(predicates, is_same_twice, |through| {
+            inputs.iter_mut().for_each(|input| wrap(input, through.clone()));
+        }),
         Relation::Negate { input } => {
-            wrap(input, predicates);
-            (true, Vec::new())
+            some(predicates, is_same_twice, |through| wrap(input, through))
         }
         Relation::Threshold { input } => {
             some(predicates, |p| is_free(p).then(|| p.clone()), |through| wrap(input, through))
@@ -107,6 +103,11 @@ fn is_exact(ty: &ColumnType) -> bool {
 fn wrap(input: &mut Relation, predicates: Vec<Expr>) {
     let below = input.take();
     *input = below.filter(predicates);
+}
+
+/// A predicate that answers alike wherever a row stands twice.
+fn is_same_twice(predicate: &Expr) -> Option<Expr> {
+    (!predicate.is_volatile()).then(|| predicate.clone())
 }
 
 /// Passes on the predicates that `through` has a form for, and keeps the others.
