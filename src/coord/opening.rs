@@ -103,7 +103,6 @@ impl Opening {
         let clock = Clock::starting_at(recovered.lease);
         let keep_until = clock.read().saturating_add(retain);
         let gate = Gate::new(recovered.lease);
-        let tip = catalog.clone();
         let coordinator = Coordinator {
             log: LogWriter::start(store, events.clone())?,
             events,
@@ -111,7 +110,7 @@ impl Opening {
             workers,
             clock,
             gate,
-            catalogs: Catalogs { tip, durable: catalog, pending: VecDeque::new() },
+            catalogs: Catalogs { tip: catalog.clone(), durable: catalog, pending: VecDeque::new() },
             objects: Objects::default(),
             started_with: 0,
             broken: BTreeMap::new(),

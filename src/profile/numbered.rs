@@ -34,7 +34,7 @@ impl<T> Default for Numbered<T> {
 
 impl<T> Numbered<T> {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.len
     }
 
@@ -122,7 +122,7 @@ mod tests {
                 1 | 2 => assert_eq!(own.remove(id), map.remove(&id)),
                 _ => assert_eq!(own.get_mut(id), map.get_mut(&id)),
             }
-            assert_eq!((own.get(id), own.len()), (map.get(&id), map.len()));
+            assert_eq!((own.get(id), own.count()), (map.get(&id), map.len()));
         }
         let mut ids: Vec<usize> = own.ids().collect();
         ids.sort_unstable();

@@ -216,7 +216,7 @@ impl Tally {
 
     /// Forgets the operators and channels of a range of numbers.
     pub fn forget(&mut self, range: Range<usize>) {
-        if range.len() > self.operators.len() + self.channels.len() {
+        if range.len() > self.operators.count() + self.channels.count() {
             let ids: Vec<usize> = self.operators.ids().chain(self.channels.ids()).collect();
             ids.into_iter().filter(|id| range.contains(id)).for_each(|id| self.remove(id));
             return;

@@ -1,7 +1,8 @@
 //! ALTER SYSTEM: settings of the whole server that can be changed while it runs.
 //!
 //! Those are the ones of introspection. What is set holds at once and for all, and is kept over
-//! restarts until it is reset: then the flag holds that the server was started with, or the default.
+//! restarts until it is reset: then the flag holds that the server was started with, or the
+//! default.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use weir::repr::text::format_text;
 use weir::repr::{ColumnType, Datum};
 use weir::session::boot::{self, EngineConfig};
 use weir::session::engine::Engine;
-use weir::session::frontend::{CancelToken, Field, Format, Frontend, Notice};
+use weir::session::frontend::{CancelToken, Field, Format, Frontend, Notice, Sent};
 use weir::session::session::Session;
 
 use crate::support::wire::{Column, Outcome, Report};
@@ -144,6 +144,10 @@ impl Frontend for Memory {
 
     fn copy_data(&mut self, data: &[u8]) {
         self.0.copied.extend(data);
+    }
+
+    fn sent(&self) -> Sent {
+        Sent { rows: self.0.rows.len() as u64, bytes: 0 }
     }
 
     fn copy_done(&mut self) {}

@@ -96,6 +96,60 @@ impl<'a> Builder<'a> {
 
     /// The node, or an equal one that is there.
     pub(super) fn add(&mut self, node: Node) -> NodeId {
+        match node {
+            Node::Mfp { input, types, mfp } if mfp.is_volatile() => {
+                let input = self.steady(input, &types);
+                self.push(Node::Mfp { input, types, mfp })
+            }
+            Node::Join { left, right, mfp } if mfp.is_volatile() && self.around.is_none() => {
+                let types = [self.arranged_types(left), self.arranged_types(right)].concat();
+                let every = Mfp::identity(types.len());
+                let input = self.push(Node::Join { left, right, mfp: every });
+                self.add(Node::Mfp { input, types, mfp })
+            }
+            node => self.push(node),
+        }
+    }
+
+    /// A collection of the same rows in which none comes and goes at one time, so that what is
+    /// volatile is computed once for each.
+    fn steady(&mut self, input: NodeId, types: &[ScalarType]) -> NodeId {
+        if self.around.is_some() {
+            return input;
+        }
+        if let Node::Import { import } = self.nodes[input] {
+            let layout = self.imports[import].layout.clone();
+            let every = Mfp::identity(types.len());
+            let rows = self.push(Node::Mfp { input, types: types.to_vec(), mfp: every });
+            return self.push(Node::Arrange { input: rows, layout });
+        }
+        match self.may_cancel(input) {
+            true => self.arrange(input, types, vec![], KeyMode::Strict, None),
+            false => input,
+        }
+    }
+
+    /// Whether a row can come and go at one time.
+    fn may_cancel(&self, node: NodeId) -> bool {
+        match &self.nodes[node] {
+            Node::Import { .. } | Node::Negate { .. } | Node::Leave { .. } => true,
+            Node::Join { .. } | Node::HalfJoin { .. } => true,
+            Node::Union { inputs } => inputs.iter().any(|input| self.may_cancel(*input)),
+            Node::Mfp { input, .. } | Node::FlatMap { input, .. } => self.may_cancel(*input),
+            _ => false,
+        }
+    }
+
+    /// The column types of an arranged node.
+    fn arranged_types(&self, node: NodeId) -> Vec<ScalarType> {
+        match &self.nodes[node] {
+            Node::Import { import } => self.imports[*import].layout.types.clone(),
+            Node::Arrange { layout, .. } => layout.types.clone(),
+            _ => vec![],
+        }
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
         let shared = match &node {
             Node::Constant { .. } => false,
             Node::Mfp { mfp, .. } | Node::Join { mfp, .. } => !mfp.is_volatile(),
@@ -156,23 +210,7 @@ impl<'a> Builder<'a> {
         if mfp.is_identity() {
             return input;
         }
-        let types = types();
-        let input = match mfp.is_volatile() && self.may_cancel(input) {
-            // What comes twice has to go once more, whatever it comes to.
-            true => self.arrange(input, &types, vec![], KeyMode::Strict, None),
-            false => input,
-        };
-        self.add(Node::Mfp { input, types, mfp })
-    }
-
-    /// Whether a row can come and go at one time.
-    fn may_cancel(&self, node: NodeId) -> bool {
-        match &self.nodes[node] {
-            Node::Negate { .. } | Node::Leave { .. } => true,
-            Node::Union { inputs } => inputs.iter().any(|input| self.may_cancel(*input)),
-            Node::Mfp { input, .. } | Node::FlatMap { input, .. } => self.may_cancel(*input),
-            _ => false,
-        }
+        self.add(Node::Mfp { input, types: types(), mfp })
     }
 
     /// Rows of a table or view: those under known keys, or all.
