@@ -51,12 +51,10 @@ pub fn compare(sql: &str, ours: &Answer, theirs: &Answer) -> Verdict {
         (Some(o), _) if o.code() == "0A000" => return Verdict::Unsupported(o.to_string()),
         (Some(o), Some(t)) if o.code() == t.code() => return Verdict::EqualErrors,
         // Which of several faults is found first is nobody's promise.
-        (Some(o), Some(t)) if o.code().starts_with("22") && t.code().starts_with("22") => {
+        (Some(o), Some(t)) if is_of_rows(o.code()) && is_of_rows(t.code()) => {
             return Verdict::EqualErrors;
         }
-        (None, Some(t)) if t.code().starts_with("22") || t.code() == "21000" => {
-            return Verdict::OnlyTheirsFailed;
-        }
+        (None, Some(t)) if is_of_rows(t.code()) => return Verdict::OnlyTheirsFailed,
         (Some(o), None) => return Verdict::Different(format!("{sql}\n  only Weir: {o}")),
         (None, Some(t)) => return Verdict::Different(format!("{sql}\n  only PostgreSQL: {t}")),
         (Some(o), Some(t)) => {
@@ -79,6 +77,11 @@ pub fn compare(sql: &str, ours: &Answer, theirs: &Answer) -> Verdict {
     let missing = without(&their_rows, &our_rows);
     let invented = without(&our_rows, &their_rows);
     Verdict::Different(format!("{sql}\n  missing: {missing:?}\n  invented: {invented:?}"))
+}
+
+/// Whether a fault is one of rows, which shows when they are computed.
+fn is_of_rows(code: &str) -> bool {
+    code.starts_with("22") || code == "21000"
 }
 
 /// The rows in one order, with numbers spelled one way.
