@@ -1,5 +1,6 @@
 //! The keys, and asking the server again and again.
 
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -56,9 +57,14 @@ fn once(server: &mut Server<'_>, view: &mut View) -> Result<()> {
     let mut terminal = Terminal::new(backend).map_err(unusable)?;
     terminal.draw(|frame| draw(frame, view)).map_err(unusable)?;
     let buffer = terminal.backend().buffer();
+    let mut out = std::io::stdout().lock();
     for y in 0..buffer.area.height {
         let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect();
-        println!("{}", line.trim_end());
+        match writeln!(out, "{}", line.trim_end()) {
+            // Who reads has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            written => written.map_err(unusable)?,
+        }
     }
     Ok(())
 }
