@@ -416,7 +416,10 @@ impl Binder<'_, '_> {
     }
 
     fn no_relation(&self, atom: &Atom) -> Error {
-        let name = atom.name.to_string();
+        let name = match self.qualified(&atom.name) {
+            Ok(name) => name.to_string(),
+            Err(_) => atom.name.to_string(),
+        };
         Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
             .with_detail(format!("In the atom {}.", atom.text))
             .with_hint("An atom names a table, a view or a rule.")
