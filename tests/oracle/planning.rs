@@ -8,7 +8,7 @@ use rand::seq::IndexedRandom;
 use weir::optimizer::pipeline::{FINISH, SIMPLIFY};
 
 /// Rules that spare computations, and so what fails in them: PostgreSQL spares it too.
-const SPARING: [&str; 4] = ["projection_pushdown", "union_cancelling", "redundant_joins", "fuse"];
+const SPARING: [&str; 3] = ["projection_pushdown", "union_cancelling", "redundant_joins"];
 
 /// Statements that set it.
 pub fn somehow(rng: &mut StdRng) -> String {

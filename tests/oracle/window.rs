@@ -153,7 +153,8 @@ impl Maker<'_> {
         };
         let exclusions = ["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"];
         let mut exclusion = exclusions[self.rng.random_range(0..exclusions.len())];
-        // PostgreSQL takes a row that such a frame does not hold for one of it (or fails, XX000).
+        // There PostgreSQL's first_value differs from the first of its own array_agg (or fails,
+        // XX000): it takes the row itself for one of the frame.
         if exclusion == " EXCLUDE TIES" && (start > 2 || end < 2) {
             exclusion = "";
         }
