@@ -2,6 +2,8 @@
 //!
 //! Their results are determined as bags: whatever cuts rows off is ordered by all that is shown.
 
+use std::collections::HashMap;
+
 use rand::Rng;
 use rand::rngs::StdRng;
 
@@ -98,13 +100,16 @@ pub struct Maker<'a> {
     /// What PostgreSQL computes as it is, not within the query around it: derived tables, or what
     /// they read.
     pub wholes: Vec<String>,
+    /// The derived tables in joins. Where a condition of a join reads a column of one, PostgreSQL
+    /// computes it for all rows, or for none where the other side has none.
+    derived: HashMap<String, String>,
     /// How many queries are around what is being made.
     pub level: usize,
 }
 
 impl Maker<'_> {
     pub fn new(rng: &mut StdRng) -> Maker<'_> {
-        Maker { rng, names: 0, wholes: vec![], level: 0 }
+        Maker { rng, names: 0, wholes: vec![], derived: HashMap::new(), level: 0 }
     }
 
     pub fn name(&mut self) -> String {
@@ -202,6 +207,10 @@ impl Maker<'_> {
             return None;
         }
         let (l, r) = pairs[self.rng.random_range(0..pairs.len())];
+        for column in [l, r] {
+            let name = column.split('.').next().unwrap();
+            self.wholes.extend(self.derived.get(name).cloned());
+        }
         let mut on = format!("{l} = {r}");
         if !is_plain && self.rng.random_bool(0.3) {
             let mut both = left.clone();
@@ -217,6 +226,7 @@ impl Maker<'_> {
             let query = self.query(depth - 1);
             let columns = query.types.iter().enumerate();
             let columns = columns.map(|(n, ty)| (format!("{name}.c{n}"), *ty)).collect();
+            self.derived.insert(name.clone(), query.sql.clone());
             return (format!("({}) {name}", query.sql), Scope { columns });
         }
         let table = &TABLES[self.rng.random_range(0..TABLES.len())];
@@ -287,6 +297,8 @@ impl Maker<'_> {
         if self.rng.random_bool(0.4) {
             from = format!("{from} JOIN {name} y ON x.c0 = y.c0");
             scope.columns.extend(columns("y"));
+            // PostgreSQL computes the rows that the join asks for.
+            self.wholes.push(inner.sql.clone());
         }
         let condition = self.condition(&scope);
         let types = self.types();

@@ -78,7 +78,8 @@ impl Maker<'_> {
         let comparison = ["=", "<>", "<", "<=", ">", ">="][self.rng.random_range(0..6)];
         let negation = if self.rng.random_bool(0.4) { "NOT " } else { "" };
         match self.rng.random_range(0..6) {
-            0 | 1 => format!("{negation}EXISTS (SELECT 1 FROM {rows}{condition})"),
+            // Marked, for those who want all its rows.
+            0 | 1 => format!("{negation}EXISTS (SELECT 1 FROM {rows}{condition}/*rows*/)"),
             2 | 3 => format!("({left} {negation}IN (SELECT {column} FROM {rows}{condition}))"),
             4 => {
                 let which = ["ANY", "ALL"][self.rng.random_range(0..2)];

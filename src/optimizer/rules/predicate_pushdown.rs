@@ -131,6 +131,11 @@ fn some(
 /// Replaces new columns by what computes them. What can fail is not computed twice.
 fn push_map(input: &mut Relation, exprs: &[Expr], predicates: Vec<Expr>) -> (bool, Vec<Expr>) {
     let arity = input.arity();
+    let is_null = |column: usize| column >= arity && exprs[column - arity].is_null_literal();
+    if predicates.iter().any(|predicate| rejects_nulls(predicate, &is_null, true)) {
+        wrap(input, vec![Expr::bool(false)]);
+        return (true, vec![]);
+    }
     let mut columns: Vec<Expr> = (0..arity).map(Expr::Column).collect();
     // None where the column cannot be replaced.
     let mut usable = vec![true; arity];
@@ -145,6 +150,25 @@ fn push_map(input: &mut Relation, exprs: &[Expr], predicates: Vec<Expr>) -> (boo
         false => None,
     };
     some(predicates, through, |moving| wrap(input, moving))
+}
+
+/// Whether an expression is NULL, or as a condition not true, where the columns that `is_null`
+/// names are NULL, if it is computed at all. PostgreSQL makes an inner join of an outer one by this,
+/// and does not compute the condition for the padded rows, whatever else in it might fail.
+fn rejects_nulls(expr: &Expr, is_null: &impl Fn(usize) -> bool, is_condition: bool) -> bool {
+    let rejects = |expr: &Expr| rejects_nulls(expr, is_null, false);
+    let rejects_as_it_is = |expr: &Expr| rejects_nulls(expr, is_null, is_condition);
+    match expr {
+        Expr::Column(column) => is_null(*column),
+        Expr::Cast { input, .. } => rejects(input),
+        Expr::And(exprs) if is_condition => exprs.iter().any(rejects_as_it_is),
+        Expr::And(exprs) | Expr::Or(exprs) => exprs.iter().all(rejects_as_it_is),
+        Expr::Call { func, args } => match (expr.negated(), is_condition) {
+            (Some(Expr::IsNull(input)), true) => matches!(**input, Expr::Column(c) if is_null(c)),
+            _ => func.strict && args.iter().any(rejects),
+        },
+        _ => false,
+    }
 }
 
 fn push_reduce(

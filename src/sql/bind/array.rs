@@ -65,6 +65,22 @@ fn call(oid: u32, element: Element, args: Vec<Typed>, nullable: bool) -> Typed {
     Typed { expr: Expr::call(func, args.into_iter().map(|arg| arg.expr).collect()), ty }
 }
 
+/// What tells whether `whole` is NULL, where a subscript can fail: subscripts of NULL are not
+/// computed.
+fn null_guard(whole: &Typed, subscripts: &[Typed]) -> Option<Expr> {
+    let can_fail = subscripts.iter().any(|subscript| subscript.expr.is_fallible());
+    let is_known = !whole.ty.nullable || whole.expr.is_volatile();
+    (can_fail && !is_known).then(|| Expr::IsNull(Box::new(whole.expr.clone())))
+}
+
+/// The value, or NULL where the guard holds.
+fn guarded(guard: Option<Expr>, made: Typed) -> Typed {
+    let Some(guard) = guard else { return made };
+    let null = Expr::null(made.ty);
+    let expr = Expr::Case { branches: vec![(guard, null)], otherwise: Box::new(made.expr) };
+    Typed { expr, ty: ColumnType { nullable: true, ..made.ty } }
+}
+
 fn instance(oid: u32, element: Element) -> Option<Func> {
     functions::registry::polymorphic(oid).map(|def| Func(def.instance(element)))
 }
@@ -244,6 +260,7 @@ impl Binder<'_, '_> {
             }
         }
         let nullable = whole.ty.nullable || bounds.iter().any(|bound| bound.ty.nullable);
+        let guard = null_guard(&whole, &bounds);
         let mut made = if is_slice {
             let args = [vec![whole, integer(written)], bounds].concat();
             call(arrays::SLICE, element, args, nullable)
@@ -251,7 +268,7 @@ impl Binder<'_, '_> {
             call(arrays::SUBSCRIPT, element, [vec![whole], bounds].concat(), true)
         };
         made.ty.typmod = typmod;
-        Ok(made)
+        Ok(guarded(guard, made))
     }
 
     /// A subscript, or a bound of a slice.
@@ -273,7 +290,7 @@ impl Binder<'_, '_> {
         subscripts: &[&Subscript],
         cx: &mut ExprContext<'_>,
     ) -> Result<Typed> {
-        let mut args = vec![Bound::from(whole)];
+        let mut steps = vec![];
         for subscript in subscripts {
             let Subscript::Index { index } = subscript else {
                 let message = "jsonb subscript does not support slices";
@@ -303,9 +320,11 @@ impl Binder<'_, '_> {
                     }
                 },
             };
-            args.push(step.into());
+            steps.push(step);
         }
-        self.function("jsonb_extract_path", args, None)
+        let guard = null_guard(&whole, &steps);
+        let args = std::iter::once(whole).chain(steps).map(Bound::from).collect();
+        Ok(guarded(guard, self.function("jsonb_extract_path", args, None)?))
     }
 
     /// `op ANY (…)` and `op ALL (…)` of an array or a subquery.
