@@ -2,7 +2,7 @@
 //! join become its equivalences.
 //!
 //! A fallible predicate moves only through operators below which there are no other rows than
-//! above: projections, maps, unions, negations, and the keys of groups. A predicate on the key of
+//! above: projections, maps, unions, and the keys of groups. A predicate on the key of
 //! a group stands for all rows of the group only where equal keys are the same, so keys of other
 //! types (numeric: 1.0 = 1.00) keep it above.
 
@@ -61,8 +61,10 @@ fn push(node: &mut Relation) -> bool {
         Relation::Union { inputs } => some(predicates, is_same_twice, |through| {
             inputs.iter_mut().for_each(|input| wrap(input, through.clone()));
         }),
+        // Errors are not negated: what fails on a row that comes and goes has to be above.
         Relation::Negate { input } => {
-            some(predicates, is_same_twice, |through| wrap(input, through))
+            let passes = |p: &Expr| is_same_twice(p).filter(|p| !p.is_fallible());
+            some(predicates, passes, |through| wrap(input, through))
         }
         Relation::Threshold { input } => {
             some(predicates, |p| is_free(p).then(|| p.clone()), |through| wrap(input, through))
