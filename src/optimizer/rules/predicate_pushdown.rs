@@ -155,8 +155,8 @@ fn push_map(input: &mut Relation, exprs: &[Expr], predicates: Vec<Expr>) -> (boo
 }
 
 /// Whether an expression is NULL, or as a condition not true, where the columns that `is_null`
-/// names are NULL, if it is computed at all. PostgreSQL makes an inner join of an outer one by this,
-/// and does not compute the condition for the padded rows, whatever else in it might fail.
+/// names are NULL, if it is computed at all. By this PostgreSQL makes inner joins of outer ones,
+/// and does not compute the condition for padded rows, whatever else in it might fail.
 fn rejects_nulls(expr: &Expr, is_null: &impl Fn(usize) -> bool, is_condition: bool) -> bool {
     let rejects = |expr: &Expr| rejects_nulls(expr, is_null, false);
     let rejects_as_it_is = |expr: &Expr| rejects_nulls(expr, is_null, is_condition);
