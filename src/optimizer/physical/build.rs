@@ -107,6 +107,12 @@ impl<'a> Builder<'a> {
                 let input = self.push(Node::Join { left, right, mfp: every });
                 self.add(Node::Mfp { input, types, mfp })
             }
+            Node::FlatMap { input, types, func, args }
+                if func.is_volatile() || args.iter().any(Expr::is_volatile) =>
+            {
+                let input = self.steady(input, &types);
+                self.push(Node::FlatMap { input, types, func, args })
+            }
             node => self.push(node),
         }
     }
