@@ -7,8 +7,10 @@ use rand::seq::IndexedRandom;
 
 use weir::optimizer::pipeline::{FINISH, SIMPLIFY};
 
-/// Rules that spare computations, and so what fails in them: PostgreSQL spares it too.
-const SPARING: [&str; 3] = ["projection_pushdown", "union_cancelling", "redundant_joins"];
+/// Rules that spare computations, and so what fails in them: PostgreSQL spares it too. The last two
+/// bring plans into the shapes that the others know.
+const SPARING: [&str; 5] =
+    ["projection_pushdown", "union_cancelling", "redundant_joins", "fuse", "union_flattening"];
 
 /// Statements that set it.
 pub fn somehow(rng: &mut StdRng) -> String {
