@@ -39,6 +39,31 @@ pub enum ItemKind {
     System(System),
     /// A type.
     Type(Type),
+    /// What the rows of a table must be.
+    Constraint(Constraint),
+}
+
+/// A constraint of a table, primary keys apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The table.
+    pub on: GlobalId,
+    /// What must hold.
+    pub rule: Rule,
+}
+
+/// What must hold of the rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rule {
+    /// A condition of each row that must not be false (bound text).
+    Check(String),
+    /// No two rows have the same key in an index, unless a part of it is NULL.
+    Unique {
+        /// The index, over columns alone.
+        index: GlobalId,
+        /// Whether it is a constraint; otherwise it only is a property of the index.
+        declared: bool,
+    },
 }
 
 /// A system relation that is no view: see [`crate::catalog::system`].
@@ -172,9 +197,11 @@ impl Item {
             ItemKind::Table(table) => Some(&table.desc),
             ItemKind::View(view) => Some(&view.desc),
             ItemKind::System(system) => Some(&system.desc),
-            ItemKind::Schema | ItemKind::Index(_) | ItemKind::Sequence(_) | ItemKind::Type(_) => {
-                None
-            }
+            ItemKind::Schema
+            | ItemKind::Index(_)
+            | ItemKind::Sequence(_)
+            | ItemKind::Type(_)
+            | ItemKind::Constraint(_) => None,
         }
     }
 
@@ -195,6 +222,10 @@ impl Item {
             }
             ItemKind::Type(ty) => ty.depends_on(),
             ItemKind::Index(index) => vec![index.on],
+            ItemKind::Constraint(Constraint { on, rule: Rule::Check(_) }) => vec![*on],
+            ItemKind::Constraint(Constraint { on, rule: Rule::Unique { index, .. } }) => {
+                vec![*on, *index]
+            }
             ItemKind::Sequence(_) | ItemKind::System(_) => vec![],
         }
     }
@@ -223,6 +254,7 @@ impl Item {
             ItemKind::Index(_) => "index",
             ItemKind::Sequence(_) => "sequence",
             ItemKind::Type(_) => "type",
+            ItemKind::Constraint(_) => "constraint",
         }
     }
 

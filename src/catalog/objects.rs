@@ -4,10 +4,10 @@
 //! statement, an open transaction) goes on reading it. It is small beside the data, so a change
 //! copies the maps but shares the items.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::catalog::item::{Item, ItemKind};
+use crate::catalog::item::{Constraint, Item, ItemKind, Rule};
 use crate::catalog::system::declared;
 use crate::catalog::types::{Definition, Domain, Type};
 use crate::error::{Error, Result, SqlState};
@@ -24,6 +24,8 @@ pub struct Catalog {
     items: BTreeMap<GlobalId, Arc<Item>>,
     /// Schema, then name. Schemas themselves are under the empty schema.
     names: BTreeMap<(String, String), GlobalId>,
+    /// The constraints of each table.
+    constraints: BTreeSet<(GlobalId, GlobalId)>,
 }
 
 /// A change of one object: its new form, or none where it is dropped.
@@ -120,6 +122,30 @@ impl Catalog {
         })
     }
 
+    /// The constraints of a table, in the order in which they were made.
+    pub fn constraints(&self, table: GlobalId) -> impl Iterator<Item = (&Arc<Item>, &Constraint)> {
+        let of_table = self.constraints.range((table, GlobalId(0))..=(table, GlobalId(u64::MAX)));
+        of_table.filter_map(|(_, id)| {
+            let item = self.items.get(id)?;
+            match &item.kind {
+                ItemKind::Constraint(constraint) => Some((item, constraint)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The constraint that makes an index unique.
+    pub fn unique_by(&self, index: GlobalId) -> Option<(&Arc<Item>, bool)> {
+        let on = match &self.get(index)?.kind {
+            ItemKind::Index(index) => index.on,
+            _ => return None,
+        };
+        self.constraints(on).find_map(|(item, constraint)| match constraint.rule {
+            Rule::Unique { index: of, declared } if of == index => Some((item, declared)),
+            _ => None,
+        })
+    }
+
     /// This catalog with the changes applied, in order.
     ///
     /// Errors: 42P07 and its kin where a name is taken (the message is PostgreSQL's).
@@ -129,6 +155,9 @@ impl Catalog {
         for change in changes {
             if let Some(old) = next.items.remove(&change.id) {
                 next.names.remove(&name_of(&old));
+                if let ItemKind::Constraint(constraint) = &old.kind {
+                    next.constraints.remove(&(constraint.on, old.id));
+                }
             }
             let Some(item) = &change.item else { continue };
             let name = name_of(item);
@@ -136,6 +165,9 @@ impl Catalog {
                 return Err(taken(item));
             }
             next.names.insert(name, item.id);
+            if let ItemKind::Constraint(constraint) = &item.kind {
+                next.constraints.insert((constraint.on, item.id));
+            }
             next.items.insert(item.id, item.clone());
         }
         Ok(next)
@@ -146,6 +178,10 @@ fn name_of(item: &Item) -> (String, String) {
     match item.kind {
         ItemKind::Schema => (String::new(), item.name.clone()),
         ItemKind::Type(_) => (item.schema.clone(), type_key(&item.name)),
+        // Each table has names of its own for its constraints.
+        ItemKind::Constraint(Constraint { on, .. }) => {
+            (item.schema.clone(), format!("\0{on}\0{}", item.name))
+        }
         _ => (item.schema.clone(), item.name.clone()),
     }
 }
@@ -165,6 +201,10 @@ pub fn taken(item: &Item) -> Error {
         ItemKind::Type(_) => {
             Error::new(SqlState::DUPLICATE_OBJECT, format!("type \"{}\" already exists", item.name))
         }
+        ItemKind::Constraint(_) => Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{}\" already exists", item.name),
+        ),
         _ => Error::new(
             SqlState::DUPLICATE_TABLE,
             format!("relation \"{}\" already exists", item.name),

@@ -15,7 +15,7 @@ use crate::coord::coordinator::Coordinator;
 use crate::coord::log_writer::LogRequest;
 use crate::coord::objects::Object;
 use crate::coord::request::{
-    Commit, DdlChange, Event, Exclusive, Install, ReadSet, Reply, TableWrite,
+    Commit, DdlChange, Event, Exclusive, Install, ReadSet, Reply, RowTest, TableWrite,
 };
 use crate::dataflow::command::{Command, Write};
 use crate::error::{Error, Result, SqlState};
@@ -66,6 +66,17 @@ impl Recent {
         self.floor = time;
     }
 
+    /// Whether a row of a table that passes a test was written after a time.
+    fn passes(&self, table: GlobalId, test: &RowTest, after: Timestamp) -> bool {
+        if after < self.floor {
+            return true;
+        }
+        let newer = self.writes.iter().rev().take_while(|(time, _, _)| *time > after);
+        newer
+            .filter(|(_, id, _)| *id == table)
+            .any(|(_, _, updates)| updates.iter().any(|(key, value, _)| (test.0)(key, value)))
+    }
+
     /// Whether one of the keys of a table was written after a time.
     fn touches(&self, table: GlobalId, keys: &[Row], after: Timestamp) -> bool {
         if after < self.floor {
@@ -111,6 +122,11 @@ impl Coordinator {
                 return Err(conflict());
             }
         }
+        // What it wrote was checked by rules that there were at its snapshot.
+        let ruled = |table| self.objects.get(table).map_or(0, |object| object.ruled);
+        if commit.writes.iter().any(|write| ruled(write.table) > commit.snapshot) {
+            return Err(conflict());
+        }
         let written = commit.writes.iter().map(|write| write.table);
         let imported = commit.ddl.iter().filter_map(|ddl| match &ddl.install {
             Some(Install::Dataflow(plan)) => Some(plan.imports.iter().map(|i| i.id.index)),
@@ -136,6 +152,9 @@ impl Coordinator {
         let Some(object) = self.objects.get(read.object) else { return true };
         if object.last_change <= snapshot {
             return false;
+        }
+        if let Some(test) = &read.test {
+            return self.recent.passes(read.object, test, snapshot);
         }
         match &read.keys {
             Some(keys) if object.imports.is_empty() => {
@@ -168,6 +187,7 @@ impl Coordinator {
                 self.objects.add(id, Object { since: time, retain, ..Object::default() });
             }
         }
+        self.note_rules(time, &commit.ddl);
         self.write(time, commit.writes, &mut changes);
         self.write_system(time, commit.system);
         let made = self.install(time, commit.ddl, &indexes);
@@ -177,6 +197,20 @@ impl Coordinator {
             let _ = reply.send(Ok(time));
         } else {
             self.acks.push(Ack { time, made, reply });
+        }
+    }
+
+    /// Remembers which tables have other rules now than before.
+    fn note_rules(&mut self, time: Timestamp, ddl: &[DdlChange]) {
+        for change in ddl {
+            let table = match change.change.item.as_deref().map(|item| (item.id, &item.kind)) {
+                Some((id, ItemKind::Table(_))) => id,
+                Some((_, ItemKind::Constraint(constraint))) => constraint.on,
+                _ => continue,
+            };
+            if let Some(object) = self.objects.get_mut(table) {
+                object.ruled = time;
+            }
         }
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Object {
     pub(crate) timed: bool,
     /// What its dataflow is built of; none for a table and for what nobody asks about.
     pub(crate) plan: Option<Arc<Dataflow>>,
+    /// Since when its rows are under the rules that there are.
+    pub(crate) ruled: Timestamp,
     /// Dropped from the catalog, and only waiting for its readers and dependents.
     pub(crate) retired: bool,
 }

@@ -3,6 +3,7 @@
 //! Everything that is held (a snapshot, a reader, exclusiveness) is held by a guard: dropping it
 //! gives it back, whatever happens to the session.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -133,6 +134,18 @@ pub struct ReadSet {
     pub object: GlobalId,
     /// The keys that were read, in the arrangement's encoding; none: all.
     pub keys: Option<Vec<Row>>,
+    /// Which changes of the table, by key and value, would be of what was read; none: `keys` says.
+    pub test: Option<RowTest>,
+}
+
+/// Whether a row, by its key and value in a table's layout, is meant.
+#[derive(Clone)]
+pub struct RowTest(pub Arc<dyn Fn(&Row, &Row) -> bool + Send + Sync>);
+
+impl fmt::Debug for RowTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RowTest")
+    }
 }
 
 /// The changes of one table, in its layout.

@@ -200,7 +200,7 @@ impl FuncDef {
             Eval::Plain(eval) => eval(args, cx),
             Eval::Element(eval, element) => eval(element, args, cx),
             Eval::Quantified(op, every) => polymorphic::quantify(op, every, args, cx),
-            Eval::Record(function) => Ok(function.compute(args, cx)),
+            Eval::Record(function) => function.compute(args, cx),
             Eval::Spread(func) => spread::compute(func, args, cx),
         }
     }

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expr::error::EvalError;
-use crate::expr::func::{EvalContext, Func, Volatility};
+use crate::expr::func::{Eval, EvalContext, Func, Volatility};
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnType, Datum, Row, ScalarType};
 
@@ -99,9 +99,10 @@ impl Part {
         if func.strict && args.iter().any(Datum::is_null) {
             return Ok(Box::new(std::iter::empty()));
         }
-        match &func.set {
-            Some(set) => (set.open)(args, cx),
-            None => Ok(Box::new(std::iter::empty())),
+        match (&func.set, func.eval) {
+            (_, Eval::Record(function)) => function.open(args, cx),
+            (Some(set), _) => (set.open)(args, cx),
+            (None, _) => Ok(Box::new(std::iter::empty())),
         }
     }
 }

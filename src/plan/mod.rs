@@ -5,6 +5,7 @@
 //!
 //! Floor 2: built from expressions and types; knows no name and no front end.
 
+pub mod alter;
 mod build;
 pub mod explain;
 pub mod observed;

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::expr::scalar::Expr;
+use crate::plan::alter::AlterTable;
 use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc, ScalarType};
@@ -41,6 +42,7 @@ pub enum Statement {
     },
     CreateType(CreateType),
     AlterType(AlterType),
+    AlterTable(Box<AlterTable>),
     Drop(Drop),
     /// Rules of the session: the name that each derives into, and its text.
     DefineRules {
@@ -217,6 +219,8 @@ pub enum OnConflict {
         excluded: u64,
         /// The rows that change, as in [`Update`].
         selection: Relation,
+        /// The index whose key rows are looked for by; none: the primary key.
+        by: Option<GlobalId>,
     },
 }
 
@@ -405,12 +409,44 @@ pub struct CreateTable {
     pub columns: Vec<NewColumn>,
     /// The columns of the primary key and the constraint's name.
     pub primary_key: Option<(Vec<usize>, String)>,
+    /// Its other constraints.
+    pub rules: Vec<NewRule>,
     /// `IF NOT EXISTS`.
     pub if_not_exists: bool,
     /// `RETAIN HISTORY FOR`, in milliseconds.
     pub retain_ms: Option<u64>,
     /// `CREATE TABLE … AS`: its first rows.
     pub source: Option<Box<Select>>,
+}
+
+/// A constraint of a table, primary keys apart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NewRule {
+    /// A condition of each row.
+    Check {
+        /// The name of the constraint.
+        name: String,
+        /// The condition's text.
+        text: String,
+    },
+    /// A key that no two rows share.
+    Unique {
+        /// The name of the constraint and of its index.
+        name: String,
+        /// The columns.
+        columns: Vec<String>,
+        /// Whether it is a constraint, rather than a unique index.
+        declared: bool,
+    },
+}
+
+impl NewRule {
+    /// The name of the constraint.
+    pub fn name(&self) -> &str {
+        match self {
+            NewRule::Check { name, .. } | NewRule::Unique { name, .. } => name,
+        }
+    }
 }
 
 /// `CREATE [MATERIALIZED] VIEW`.
@@ -449,6 +485,8 @@ pub struct CreateIndex {
     pub key: Vec<Expr>,
     /// The texts of the key, for planning again.
     pub key_text: Vec<String>,
+    /// `UNIQUE`: its columns.
+    pub unique: Option<Vec<String>>,
     /// `IF NOT EXISTS`.
     pub if_not_exists: bool,
 }

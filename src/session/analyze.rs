@@ -159,7 +159,7 @@ impl Session {
 
     /// Notes that the open transaction depends on objects.
     fn note_read(&mut self, objects: &[GlobalId]) -> Result<()> {
-        let sets = objects.iter().map(|object| ReadSet { object: *object, keys: None });
+        let sets = objects.iter().map(|object| ReadSet { object: *object, keys: None, test: None });
         self.transaction_mut()?.work.reads.extend(sets);
         Ok(())
     }

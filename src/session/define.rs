@@ -13,8 +13,10 @@ use crate::optimizer::physical::{Want, index_layout, table_layout, view_layout};
 use crate::plan::physical::Sink;
 use crate::plan::relation::{Relation, RelationType};
 use crate::plan::statement::{
-    self, ColumnSource, CreateIndex, CreateTable, CreateView, NewColumn, SequenceOptions, Statement,
+    self, ColumnSource, CreateIndex, CreateTable, CreateView, NewColumn, NewRule, SequenceOptions,
+    Statement,
 };
+use crate::repr::settings::FormatSettings;
 use crate::repr::{ColumnDesc, GlobalId, RelationDesc};
 use crate::session::read::plan_maintained;
 use crate::session::session::{Outcome, Session};
@@ -46,6 +48,7 @@ impl Session {
             }
             Statement::CreateType(create) => self.create_type(create).await,
             Statement::AlterType(alter) => self.alter_type(alter).await,
+            Statement::AlterTable(alter) => self.alter_table(*alter).await,
             Statement::Drop(drop) => self.drop_objects(drop),
             other => Err(Error::internal(format!("not a definition: {other:?}"))),
         }
@@ -84,7 +87,7 @@ impl Session {
         }
     }
 
-    fn name_error(&self, item: &Item) -> Option<Error> {
+    pub(super) fn name_error(&self, item: &Item) -> Option<Error> {
         let catalog = &self.transaction.as_ref()?.catalog;
         match item.kind {
             ItemKind::Schema => catalog.has_schema(&item.name).then(|| taken(item)),
@@ -146,6 +149,9 @@ impl Session {
             self.create(sequence, None, false)?;
         }
         self.create(item, Some(install), false)?;
+        for rule in create.rules {
+            self.add_rule(first, rule).await?;
+        }
         let Some(source) = create.source else { return Ok(Outcome::Done("CREATE TABLE".into())) };
         let (rows, types) = self.source_rows(*source).await?;
         let columns: Vec<_> = (0..width).map(ColumnSource::Source).collect();
@@ -251,10 +257,35 @@ impl Session {
 
     async fn create_index(&mut self, create: CreateIndex) -> Result<Outcome> {
         self.check_definable("CREATE INDEX")?;
+        let settings = self.variables.format().clone();
+        match create.unique {
+            Some(columns) => {
+                let on = self.transaction()?.catalog.expect(create.on)?.clone();
+                let there = self.transaction()?.catalog.by_name(&on.schema, &create.name).is_some();
+                if there && create.if_not_exists {
+                    self.note(format!("relation \"{}\" already exists, skipping", create.name));
+                } else {
+                    let name = create.name;
+                    let rule = NewRule::Unique { name, columns, declared: false };
+                    self.add_rule(create.on, rule).await?;
+                }
+            }
+            None => {
+                self.make_index(create, settings).await?;
+            }
+        }
+        Ok(Outcome::Done("CREATE INDEX".into()))
+    }
+
+    /// Makes an index whose expressions see these settings.
+    pub(super) async fn make_index(
+        &mut self,
+        create: CreateIndex,
+        settings: FormatSettings,
+    ) -> Result<GlobalId> {
         let catalog = self.transaction()?.catalog.clone();
         let on = catalog.expect(create.on)?;
         let desc = on.desc().ok_or_else(|| Error::internal("an index on what has no columns"))?;
-        let settings = self.variables.format().clone();
         let ty = RelationType { columns: desc.types(), keys: desc.keys.clone() };
         let relation = Relation::global(create.on, ty);
         let mut plan =
@@ -267,8 +298,9 @@ impl Session {
             name: create.name,
             kind: ItemKind::Index(index),
         };
+        let id = item.id;
         self.create(item, Some(Install::Dataflow(Box::new(plan))), create.if_not_exists)?;
-        Ok(Outcome::Done("CREATE INDEX".into()))
+        Ok(id)
     }
 
     fn drop_objects(&mut self, drop: statement::Drop) -> Result<Outcome> {
@@ -285,6 +317,7 @@ impl Session {
             return Err(self.dependents_exist(drop.objects[0], &cascades));
         }
         self.check_defaults(&wanted)?;
+        self.check_required(&drop.objects, &order)?;
         self.check_columns(&order)?;
         match &cascades[..] {
             [] => {}
@@ -302,6 +335,26 @@ impl Session {
             self.transaction_mut()?.define(id, None, None)?;
         }
         Ok(Outcome::Done(drop.tag.into()))
+    }
+
+    /// Refuses to drop an index from under a constraint whose table stays.
+    fn check_required(&self, objects: &[GlobalId], order: &[GlobalId]) -> Result<()> {
+        let catalog = &self.transaction()?.catalog;
+        for id in objects {
+            let Some((item, true)) = catalog.unique_by(*id) else { continue };
+            let ItemKind::Constraint(constraint) = &item.kind else { continue };
+            if order.contains(&constraint.on) {
+                continue;
+            }
+            let (index, table) = (catalog.expect(*id)?, catalog.expect(constraint.on)?);
+            let this = format!("constraint {} on table {}", item.name, table.name);
+            return Err(Error::new(
+                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                format!("cannot drop index {} because {this} requires it", index.name),
+            )
+            .with_hint(format!("You can drop {this} instead.")));
+        }
+        Ok(())
     }
 
     /// Whether an object is dropped by its name, or with its schema.
@@ -372,7 +425,7 @@ impl Session {
                 }
                 continue;
             }
-            let goes_along = matches!(dependent.kind, ItemKind::Index(_));
+            let goes_along = matches!(dependent.kind, ItemKind::Index(_) | ItemKind::Constraint(_));
             if !wanted.contains(&dependent.id) && !order.contains(&dependent.id) && !goes_along {
                 let name = format!("{} {}", dependent.kind_name(), dependent.name);
                 cascades.push((name.clone(), format!("{name} depends on {this}")));

@@ -147,7 +147,7 @@ fn make_layout(catalog: &Catalog, id: GlobalId) -> Result<Arrangement> {
         ItemKind::View(view) => Ok(view_layout(&view.desc.types(), &view.desc.keys)),
         ItemKind::System(system) => Ok(table_layout(&system.desc.types(), Some(&system.key))),
         ItemKind::Index(index) => index_key(catalog, index),
-        ItemKind::Schema | ItemKind::Sequence(_) | ItemKind::Type(_) => {
+        ItemKind::Schema | ItemKind::Sequence(_) | ItemKind::Type(_) | ItemKind::Constraint(_) => {
             Err(Error::internal(format!("{} keeps no rows", item.name)))
         }
     }

@@ -39,6 +39,7 @@ impl Session {
             | Statement::CreateSequence { .. }
             | Statement::CreateType(_)
             | Statement::AlterType(_)
+            | Statement::AlterTable(_)
             | Statement::Drop(_) => self.define(statement).await,
             Statement::CreateTraceSource(source) => self.create_trace_source(source).await,
             Statement::Explain(explain) => self.explain(explain),

@@ -17,9 +17,11 @@
 //! * `trace_source` — a trace file as relations
 //! * [`engine`], [`boot`] — what all sessions share, and how a server starts
 
+mod alter_table;
 mod analyze;
 mod binding;
 pub mod boot;
+mod constraints;
 mod control;
 pub mod copy;
 mod copy_data;

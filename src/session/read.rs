@@ -116,7 +116,7 @@ impl Session {
                     Bounds::Keys(keys) if target.index == target.relation => Some(keys.to_vec()),
                     _ => None,
                 };
-                let sets = vec![ReadSet { object: target.index, keys }];
+                let sets = vec![ReadSet { object: target.index, keys, test: None }];
                 let settings = config.settings;
                 let read = ArrangementRead { target, layout, bounds, mfp, limit, settings };
                 (Read::Arrangement(Box::new(read)), sets)
@@ -126,7 +126,7 @@ impl Session {
                 let sets = dataflow
                     .imports
                     .iter()
-                    .map(|import| ReadSet { object: import.id.index, keys: None })
+                    .map(|import| ReadSet { object: import.id.index, keys: None, test: None })
                     .collect();
                 (Read::Dataflow(Box::new(dataflow)), sets)
             }

@@ -7,18 +7,22 @@
 //! change while nothing else is called: they become constants, so that a lookup by them stays one.
 
 use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bumpalo::Bump;
 
 use crate::catalog::item::{ItemKind, Sequence};
 use crate::error::{Error, Result, SqlState};
 use crate::expr::func::EvalContext;
-use crate::expr::functions::sequence::{SequenceCall, certain_calls, not_here, sequence_calls};
+use crate::expr::functions::sequence::{
+    SequenceCall, SessionAnswer, certain_calls, not_here, sequence_calls,
+};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::plan::statement::ColumnSource;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, GlobalId, Row, ScalarType};
+use crate::session::execute::nanos_of;
 use crate::session::rows::sorted;
 use crate::session::session::Session;
 
@@ -294,16 +298,19 @@ impl Session {
         loop {
             let result = self.sequences.evaluate(&mut evaluate);
             let Some(call) = self.sequences.take_wanted() else { return result };
-            let value = self.fetch_answer(&call).await?;
-            self.sequences.give(call, value);
+            let answer = self.fetch_answer(&call).await?;
+            self.sequences.give(call, answer);
         }
     }
 
-    async fn fetch_answer(&mut self, call: &SequenceCall) -> Result<i64> {
-        match call {
+    async fn fetch_answer(&mut self, call: &SequenceCall) -> Result<SessionAnswer> {
+        let value = match call {
             SequenceCall::Next(sequence) => {
                 let values = self.fetch_values(*sequence, 1).await?;
-                values.first().copied().ok_or_else(|| Error::internal("a sequence without a value"))
+                values
+                    .first()
+                    .copied()
+                    .ok_or_else(|| Error::internal("a sequence without a value"))?
             }
             SequenceCall::Set { sequence, value, is_called } => {
                 self.check_writable("setval()")?;
@@ -320,12 +327,47 @@ impl Session {
                 }
                 let set = self.engine.client.set_value(*sequence, *value, *is_called);
                 self.cancel.or(set).await?;
-                Ok(*value)
+                *value
             }
             SequenceCall::Current(..) | SequenceCall::Last => {
-                Err(Error::internal("what the session knows is not asked for"))
+                return Err(Error::internal("what the session knows is not asked for"));
             }
-        }
+            other => return self.own_answer(other).await,
+        };
+        Ok(SessionAnswer::Value(value))
+    }
+
+    /// What the functions answer that have nothing to do with sequences.
+    async fn own_answer(&mut self, call: &SequenceCall) -> Result<SessionAnswer> {
+        let micros = match call {
+            SequenceCall::Configure { name, value, local } => {
+                let changed = self.variables.set(name, value.as_deref(), *local)?;
+                self.reports.extend(changed);
+                return Ok(SessionAnswer::Text(Some(self.variables.get(name)?.into())));
+            }
+            SequenceCall::Setting { name, missing_ok } => {
+                self.learn_interval();
+                return match self.variables.get(name) {
+                    Err(error) if *missing_ok && error.code == SqlState::UNDEFINED_OBJECT => {
+                        Ok(SessionAnswer::Text(None))
+                    }
+                    value => Ok(SessionAnswer::Text(Some(value?.into()))),
+                };
+            }
+            SequenceCall::Sleep { micros } => *micros,
+            SequenceCall::SleepUntil { until } => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let until = nanos_of(*until).map_or(u64::MAX, |nanos| nanos / 1000);
+                until.saturating_sub(now.as_micros() as u64)
+            }
+            _ => return Err(Error::internal("a call that the session does not know")),
+        };
+        let waited = async {
+            tokio::time::sleep(Duration::from_micros(micros)).await;
+            Ok(())
+        };
+        self.cancel.or(waited).await?;
+        Ok(SessionAnswer::Text(Some("".into())))
     }
 
     fn definition_of(&self, sequence: GlobalId) -> Result<(String, Sequence)> {

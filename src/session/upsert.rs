@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, SqlState};
 use crate::plan::relation::{Relation, RelationType};
-use crate::repr::value::decode_values;
+use crate::repr::value::{decode_values, pack};
 use crate::repr::{ColumnType, GlobalId, Row, ScalarType};
 use crate::session::layout::RowEncoder;
 use crate::session::session::Session;
@@ -59,6 +59,64 @@ impl Session {
         }
         now.append(&mut fresh);
         Ok(keys.iter().filter_map(|key| now.remove(key)).collect())
+    }
+}
+
+impl Session {
+    /// The same by the key of an index: a row with NULL in it is always new.
+    pub(super) async fn upsert_by(
+        &mut self,
+        index: GlobalId,
+        table: GlobalId,
+        rows: Vec<Row>,
+        (excluded, selection): (u64, Relation),
+    ) -> Result<Vec<Row>> {
+        let key = self.unique_key("", table, index)?;
+        let of_rows = key.of_rows(&rows)?;
+        let wanted = of_rows.iter().flatten().cloned().collect();
+        let counts = self.occurrences(table, &key, wanted).await?;
+        let (mut fresh, mut there, mut seen) = (vec![], vec![], BTreeSet::new());
+        for (of, row) in of_rows.iter().zip(&rows) {
+            match of {
+                Some(of) if counts.get(of).is_some_and(|count| *count > 0) => {
+                    there.push((row.clone(), 1));
+                }
+                Some(of) if !seen.insert(of) => return Err(second_time()),
+                _ => fresh.push(row.clone()),
+            }
+        }
+        let mut changed_rows: BTreeMap<Row, Row> = BTreeMap::new();
+        if !there.is_empty() {
+            let types = key.types();
+            let columns = types.iter().map(|ty| ColumnType::nullable(*ty)).collect();
+            let ty = RelationType { columns, keys: vec![] };
+            let value = Relation::Constant { rows: Ok(there), ty };
+            let (changed, all_types) = self.selected(value.let_in(excluded, selection)).await?;
+            if changed.iter().any(|(_, count)| *count > 1) {
+                return Err(second_time());
+            }
+            let mut old = vec![];
+            for (row, _) in &changed {
+                let mut datums = Vec::with_capacity(all_types.len());
+                decode_values(&all_types, row.bytes(), &mut datums);
+                old.push(pack(&datums[..types.len()]));
+            }
+            let old = key.of_rows(&old)?;
+            if old.iter().collect::<BTreeSet<_>>().len() < old.len() {
+                return Err(second_time());
+            }
+            let new = self.change(table, &changed, &all_types).await?;
+            let old = old.into_iter().zip(new);
+            changed_rows.extend(old.filter_map(|(of, new)| of.map(|of| (of, new))));
+        }
+        let put: BTreeSet<&Row> = fresh.iter().collect();
+        let result = of_rows.iter().zip(&rows).filter_map(|(of, row)| {
+            let changed = of.as_ref().and_then(|of| changed_rows.remove(of));
+            changed.or_else(|| put.contains(row).then(|| row.clone()))
+        });
+        let result = result.collect();
+        self.put_rows(table, fresh, false).await?;
+        Ok(result)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::plan::statement::{ColumnSource, Delete, Insert, OnConflict, Returning
 use crate::repr::text::format_text;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, Diff, GlobalId, Row, ScalarType};
+use crate::session::constraints::{check_row, failing_row};
 use crate::session::layout::{RowDecoder, RowEncoder};
 use crate::session::rows::{Rows, sorted};
 use crate::session::session::{Outcome, Session, Tag};
@@ -42,8 +43,11 @@ impl Session {
         let written = match insert.on_conflict {
             OnConflict::Fail => self.put_rows(insert.table, rows, false).await?,
             OnConflict::Nothing => self.put_rows(insert.table, rows, true).await?,
-            OnConflict::Update { excluded, selection } => {
+            OnConflict::Update { excluded, selection, by: None } => {
                 self.upsert(insert.table, rows, (excluded, selection)).await?
+            }
+            OnConflict::Update { excluded, selection, by: Some(index) } => {
+                self.upsert_by(index, insert.table, rows, (excluded, selection)).await?
             }
         };
         self.written("INSERT 0", written, insert.returning).await
@@ -85,6 +89,7 @@ impl Session {
             return Err(Error::internal("rows are put into what is no table"));
         };
         let domains = self.domain_checks(item.id)?;
+        let checks = self.check_rules(item.id)?;
         let mut values = self.default_values(columns, rows.len() as u64).await?;
         let settings = self.variables.format().clone();
         let mut arena = Bump::new();
@@ -110,6 +115,7 @@ impl Session {
                 check.eval(&datums, &cx)?;
             }
             check_not_null(&item.name, table, &datums, &settings)?;
+            check_row(&item.name, &table.desc, &checks, &datums, &cx)?;
             whole.push(pack(&datums));
         }
         Ok(whole)
@@ -122,6 +128,7 @@ impl Session {
         rows: Vec<Row>,
         do_nothing: bool,
     ) -> Result<Vec<Row>> {
+        let rows = if do_nothing { self.without_taken(table, rows).await? } else { rows };
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, table)?;
         let mut encoder = RowEncoder::new(&layout);
@@ -133,7 +140,7 @@ impl Session {
         }
         if !self.is_keyed(table)? {
             let updates = encoded.into_iter().map(|(key, value)| (key, value, 1)).collect();
-            self.buffer(table, updates)?;
+            self.put_changes(table, updates).await?;
             return Ok(rows);
         }
         let wanted = encoded.iter().map(|(key, _)| key.clone()).collect();
@@ -149,7 +156,7 @@ impl Session {
             updates.push((key, value, 1));
             put.push(row);
         }
-        self.buffer(table, updates)?;
+        self.put_changes(table, updates).await?;
         Ok(put)
     }
 
@@ -169,7 +176,7 @@ impl Session {
                 return Err(self.duplicate(table, &layout, &row));
             }
         }
-        self.buffer(table, updates)
+        self.put_changes(table, updates).await
     }
 
     fn is_keyed(&self, table: GlobalId) -> Result<bool> {
@@ -177,7 +184,7 @@ impl Session {
         Ok(matches!(&item.kind, ItemKind::Table(table) if table.primary_key.is_some()))
     }
 
-    fn buffer(&mut self, table: GlobalId, updates: Vec<(Row, Row, Diff)>) -> Result<()> {
+    pub(super) fn buffer(&mut self, table: GlobalId, updates: Vec<(Row, Row, Diff)>) -> Result<()> {
         let keyed = self.is_keyed(table)?;
         self.transaction_mut()?.buffer(table, updates, keyed);
         Ok(())
@@ -231,7 +238,7 @@ impl Session {
             }
         }
         let reads = &mut self.transaction_mut()?.work.reads;
-        reads.push(ReadSet { object: table, keys: Some(keys) });
+        reads.push(ReadSet { object: table, keys: Some(keys), test: None });
         Ok(found)
     }
 
@@ -308,6 +315,7 @@ impl Session {
         let mut encoder = RowEncoder::new(&layout);
         let (mut changes, mut new_rows) = (Changes::default(), Vec::new());
         let domains = self.domain_checks(table)?;
+        let checks = self.check_rules(table)?;
         let mut arena = Bump::new();
         for (row, count) in rows {
             arena.reset();
@@ -319,6 +327,7 @@ impl Session {
                 check.eval(new, &cx)?;
             }
             check_not_null(&item.name, desc, new, self.variables.format())?;
+            check_row(&item.name, &desc.desc, &checks, new, &cx)?;
             let (old, new_row) = (encoder.encode(old)?, pack(new));
             let new = encoder.encode(new)?;
             if old.0 != new.0 {
@@ -332,7 +341,7 @@ impl Session {
         if desc.primary_key.is_some() {
             self.check_moved(table, &layout, &changes, &new_rows).await?;
         }
-        self.buffer(table, changes.updates)?;
+        self.put_changes(table, changes.updates).await?;
         Ok(new_rows)
     }
 
@@ -479,16 +488,6 @@ fn check_not_null(
     let Some((column, _)) = columns.zip(datums).find(|(c, d)| !c.ty.nullable && d.is_null()) else {
         return Ok(());
     };
-    let mut row = String::new();
-    for (column, datum) in table.desc.columns.iter().zip(datums) {
-        if !row.is_empty() {
-            row.push_str(", ");
-        }
-        match datum {
-            Datum::Null => row.push_str("null"),
-            datum => format_text(datum, column.ty.scalar, settings, &mut row),
-        }
-    }
     Err(Error::new(
         SqlState::NOT_NULL_VIOLATION,
         format!(
@@ -496,5 +495,5 @@ fn check_not_null(
             column.name
         ),
     )
-    .with_detail(format!("Failing row contains ({row}).")))
+    .with_detail(failing_row(&table.desc, datums, settings)))
 }

@@ -145,7 +145,7 @@ pub static FAMILY: Family = Family {
         })
         .total(),
         FuncDef::new(2288, "pg_size_pretty", &[Int8], Text, |args, cx| {
-            Ok(Datum::Text(cx.arena.alloc_str(&size_pretty(int8(args[0])))))
+            Ok(Datum::Text(cx.arena.alloc_str(&size_pretty(int8(args[0]).into()))))
         })
         .total(),
     ],
@@ -350,9 +350,9 @@ pub fn proc_args(oid: u32) -> Option<Vec<u32>> {
 }
 
 /// Bytes in a unit that leaves few digits, rounded half away from zero as PostgreSQL does.
-fn size_pretty(bytes: i64) -> String {
+pub(super) fn size_pretty(bytes: i128) -> String {
     const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
-    let mut size = i128::from(bytes);
+    let mut size = bytes;
     let mut unit = 0;
     // The first step keeps one bit for rounding, which the last takes away.
     let limit = |unit: usize| if unit == 0 { 10 * 1024 } else { 20 * 1024 - 1 };

@@ -10,8 +10,8 @@ use crate::expr::functions::{
     datetime_comparison, datetime_overlaps, degrees, encoding, enums, escapes, float, formatting,
     hashes, inet, integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths,
     jsonb_sets, jsonpath, like, math, multiranges, numeric, quoting, range_constructors, ranges,
-    records, regexp, regexp_arrays, sends, sequence, series, slices, text, text_sets, timestamp_ns,
-    uuid,
+    records, regexp, regexp_arrays, sends, sequence, series, server, slices, text, text_sets,
+    timestamp_ns, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -55,6 +55,8 @@ static FAMILIES: &[&Family] = &[
     &uuid::FAMILY,
     &range_constructors::FAMILY,
     &sequence::FAMILY,
+    &sequence::SESSION,
+    &server::FAMILY,
     &bytea::FAMILY,
     &encoding::FAMILY,
     &conversion_calls::FAMILY,

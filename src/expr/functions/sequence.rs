@@ -1,4 +1,5 @@
-//! Functions of sequences: `nextval`, `currval`, `lastval`, `setval`.
+//! Functions of sequences (`nextval`, `currval`, `lastval`, `setval`) and of the session
+//! (`set_config`, `current_setting` of a computed name, `pg_sleep`).
 //!
 //! They are the only functions that need the session: what they answer depends on what it has
 //! called before, and a value may have to be fetched. So they are evaluated by the session alone,
@@ -18,11 +19,11 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
-use crate::expr::func::{FuncDef, Volatility};
+use crate::expr::func::{EvalContext, FuncDef, Volatility};
 use crate::expr::functions::access::{bool, int8, text};
 use crate::expr::functions::registry::Family;
 use crate::expr::scalar::Expr;
-use crate::repr::ScalarType::{Bool, Int8, Text};
+use crate::repr::ScalarType::{Bool, Float8, Int8, Interval, Text, TimestampTz};
 use crate::repr::{Datum, GlobalId};
 
 /// The functions, by PostgreSQL's numbers.
@@ -47,6 +48,53 @@ pub static FAMILY: Family = Family {
     operators: &[],
 };
 
+/// Functions of the session that have nothing to do with sequences: settings, and waiting.
+pub static SESSION: Family = Family {
+    functions: &[
+        FuncDef::new(2078, "set_config", &[Text, Text, Bool], Text, |args, cx| {
+            if args[0].is_null() {
+                let message = "SET requires parameter name";
+                return Err(EvalError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+            }
+            let value = (!args[1].is_null()).then(|| text(args[1]).into());
+            let local = !args[2].is_null() && bool(args[2]);
+            told(SequenceCall::Configure { name: text(args[0]).into(), value, local }, cx)
+        })
+        .lax()
+        .volatile(),
+        FuncDef::new(2077, "current_setting", &[Text], Text, |args, cx| {
+            told(SequenceCall::Setting { name: text(args[0]).into(), missing_ok: false }, cx)
+        })
+        .volatile(),
+        FuncDef::new(3294, "current_setting", &[Text, Bool], Text, |args, cx| {
+            let missing_ok = bool(args[1]);
+            told(SequenceCall::Setting { name: text(args[0]).into(), missing_ok }, cx)
+        })
+        .nullable()
+        .volatile(),
+        FuncDef::new(2626, "pg_sleep", &[Float8], Text, |args, cx| {
+            let Datum::Float8(seconds) = args[0] else { return Ok(Datum::Null) };
+            // A day that never ends is a century here; nobody waits that long.
+            let micros = (seconds * 1e6).clamp(0.0, 3e15);
+            told(SequenceCall::Sleep { micros: micros as u64 }, cx)
+        })
+        .volatile(),
+        FuncDef::new(3935, "pg_sleep_for", &[Interval], Text, |args, cx| {
+            let Datum::Interval(of) = args[0] else { return Ok(Datum::Null) };
+            let days = i64::from(of.months) * 30 + i64::from(of.days);
+            let micros = of.micros.saturating_add(days.saturating_mul(86_400_000_000));
+            told(SequenceCall::Sleep { micros: micros.max(0) as u64 }, cx)
+        })
+        .volatile(),
+        FuncDef::new(3936, "pg_sleep_until", &[TimestampTz], Text, |args, cx| {
+            let Datum::TimestampTz(until) = args[0] else { return Ok(Datum::Null) };
+            told(SequenceCall::SleepUntil { until }, cx)
+        })
+        .volatile(),
+    ],
+    operators: &[],
+};
+
 const NEXTVAL: u32 = 1574;
 const CURRVAL: u32 = 1575;
 
@@ -61,10 +109,10 @@ pub fn sequence_calls(expr: &Expr) -> (bool, bool) {
     expr.visit(&mut |e| {
         if let Expr::Call { func, .. } = e
             && func.volatility == Volatility::Volatile
-            && is_sequence_function(func.name)
         {
-            any = true;
-            changing |= matches!(func.name, "nextval" | "setval");
+            let of_session = SESSION.functions.iter().any(|def| def.oid == func.oid);
+            any |= of_session || is_sequence_function(func.name);
+            changing |= of_session || matches!(func.name, "nextval" | "setval");
         }
     });
     (any, changing)
@@ -114,6 +162,41 @@ pub enum SequenceCall {
         /// Whether it counts as given.
         is_called: bool,
     },
+    /// Sets a variable of the session; without a value, to what it is by default.
+    Configure {
+        /// Which one.
+        name: Box<str>,
+        /// Its value.
+        value: Option<Box<str>>,
+        /// Whether for the transaction alone.
+        local: bool,
+    },
+    /// What a variable of the session is.
+    Setting {
+        /// Which one.
+        name: Box<str>,
+        /// Whether there may be none of that name.
+        missing_ok: bool,
+    },
+    /// Waits.
+    Sleep {
+        /// How long, in microseconds.
+        micros: u64,
+    },
+    /// Waits for a time.
+    SleepUntil {
+        /// Microseconds since 2000.
+        until: i64,
+    },
+}
+
+/// What a call answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionAnswer {
+    /// A value of a sequence.
+    Value(i64),
+    /// A text, or NULL.
+    Text(Option<Box<str>>),
 }
 
 /// What a session knows of sequences, and the calls of the expression that it evaluates.
@@ -126,7 +209,7 @@ pub struct SequenceCalls {
     /// Values that were fetched and not asked for yet.
     stock: HashMap<GlobalId, VecDeque<i64>>,
     /// What this evaluation has asked, and what it was answered.
-    journal: Vec<(SequenceCall, Result<i64, EvalError>)>,
+    journal: Vec<(SequenceCall, Result<SessionAnswer, EvalError>)>,
     /// How much of it this attempt has asked again.
     repeated: usize,
     wanted: Option<SequenceCall>,
@@ -173,15 +256,17 @@ impl SequenceCalls {
     }
 
     /// The answer of a call that was wanted.
-    pub fn give(&mut self, call: SequenceCall, value: i64) {
-        match call {
-            SequenceCall::Next(sequence) => self.given(sequence, value),
-            SequenceCall::Set { sequence, is_called: true, .. } => {
-                self.values.insert(sequence, value);
+    pub fn give(&mut self, call: SequenceCall, answer: SessionAnswer) {
+        match (&call, &answer) {
+            (SequenceCall::Next(sequence), SessionAnswer::Value(value)) => {
+                self.given(*sequence, *value);
+            }
+            (SequenceCall::Set { sequence, is_called: true, .. }, SessionAnswer::Value(value)) => {
+                self.values.insert(*sequence, *value);
             }
             _ => {}
         }
-        self.journal.push((call, Ok(value)));
+        self.journal.push((call, Ok(answer)));
     }
 
     /// Values that were fetched before they are asked for.
@@ -205,7 +290,7 @@ impl SequenceCalls {
         *self = SequenceCalls::default();
     }
 
-    fn answer(&mut self, call: SequenceCall) -> Result<i64, EvalError> {
+    fn answer(&mut self, call: SequenceCall) -> Result<SessionAnswer, EvalError> {
         if self.wanted.is_some() {
             // This attempt is lost, though AND and OR go on after an error.
             return Err(not_fetched());
@@ -228,7 +313,11 @@ impl SequenceCalls {
                     None => return Err(self.want(call)),
                 }
             }
-            SequenceCall::Set { .. } => return Err(self.want(call)),
+            SequenceCall::Set { .. }
+            | SequenceCall::Configure { .. }
+            | SequenceCall::Setting { .. }
+            | SequenceCall::Sleep { .. }
+            | SequenceCall::SleepUntil { .. } => return Err(self.want(call)),
             SequenceCall::Current(sequence, name) => {
                 self.values.get(sequence).copied().ok_or_else(|| {
                     not_yet(format!(
@@ -241,6 +330,7 @@ impl SequenceCalls {
                 .and_then(|sequence| self.values.get(&sequence).copied())
                 .ok_or_else(|| not_yet("lastval is not yet defined in this session".into())),
         };
+        let answer = answer.map(SessionAnswer::Value);
         self.journal.push((call, answer.clone()));
         self.repeated += 1;
         answer
@@ -261,8 +351,23 @@ fn not_yet(message: String) -> EvalError {
 }
 
 fn call(call: SequenceCall) -> Result<Datum<'static>, EvalError> {
+    match asked(call)? {
+        SessionAnswer::Value(value) => Ok(Datum::Int8(value)),
+        SessionAnswer::Text(_) => Ok(Datum::Null),
+    }
+}
+
+/// The text that the session answers.
+fn told<'a>(call: SequenceCall, cx: &EvalContext<'a>) -> Result<Datum<'a>, EvalError> {
+    match asked(call)? {
+        SessionAnswer::Text(Some(text)) => Ok(Datum::Text(cx.arena.alloc_str(&text))),
+        _ => Ok(Datum::Null),
+    }
+}
+
+fn asked(call: SequenceCall) -> Result<SessionAnswer, EvalError> {
     CURRENT.with_borrow_mut(|current| match current {
-        Some(calls) => calls.answer(call).map(Datum::Int8),
+        Some(calls) => calls.answer(call),
         None => Err(not_here()),
     })
 }
@@ -271,7 +376,7 @@ fn call(call: SequenceCall) -> Result<Datum<'static>, EvalError> {
 pub fn not_here() -> EvalError {
     let mut error = EvalError::new(
         SqlState::FEATURE_NOT_SUPPORTED,
-        "a function of a sequence in this place is not supported",
+        "a function of a sequence or of the session in this place is not supported",
     );
     error.hint = Some("Call it in the select list of the outermost query, or in VALUES.".into());
     error
@@ -306,7 +411,7 @@ mod tests {
         let undefined = Err(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
         assert!(sum(&mut calls).1.is_err());
         assert_eq!(calls.take_wanted(), Some(SequenceCall::Next(S)));
-        calls.give(SequenceCall::Next(S), 7);
+        calls.give(SequenceCall::Next(S), SessionAnswer::Value(7));
         assert_eq!(sum(&mut calls), (undefined, Ok(7), Ok(7)));
         assert_eq!(calls.take_wanted(), None);
         // Another row, from the stock.

@@ -3,10 +3,10 @@
 
 use bumpalo::Bump;
 
-use crate::catalog::item::{ColumnDefault, Item, ItemKind};
+use crate::catalog::item::{ColumnDefault, Constraint, Item, ItemKind, Rule};
 use crate::catalog::system::oids::{key_oid, oid, part_oid};
 use crate::error::Result;
-use crate::repr::{Datum, ScalarType};
+use crate::repr::{Datum, GlobalId, RelationDesc, ScalarType};
 use crate::session::system::feeds::Objects;
 use crate::session::system::functions::{array, vector};
 use crate::session::system::names::{self, qualified, quoted};
@@ -68,7 +68,7 @@ pub(super) fn defaults(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) 
 pub(super) fn indexes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
     if let Some((columns, _)) = primary_key(item) {
         let columns: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
-        add_index(key_oid(item.id), item, &columns, None, rows)?;
+        add_index(key_oid(item.id), item, (&columns, true), None, rows)?;
     }
     let ItemKind::Index(index) = &item.kind else { return Ok(()) };
     let Some(on) = objects.get(index.on) else { return Ok(()) };
@@ -77,13 +77,14 @@ pub(super) fn indexes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -
     let exprs = columns.iter().zip(&index.key).filter(|(column, _)| **column == 0);
     let exprs: Vec<&str> = exprs.map(|(_, text)| text.as_str()).collect();
     let exprs = (!exprs.is_empty()).then(|| exprs.join(", "));
-    add_index(oid(item.id), on, &columns, exprs.as_deref(), rows)
+    let unique = objects.catalog.unique_by(item.id).is_some();
+    add_index(oid(item.id), on, (&columns, unique), exprs.as_deref(), rows)
 }
 
 fn add_index(
     index: u32,
     on: &Item,
-    columns: &[i16],
+    (columns, is_unique): (&[i16], bool),
     exprs: Option<&str>,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
@@ -101,7 +102,7 @@ fn add_index(
         ("indrelid", Datum::Oid(oid(on.id))),
         ("indnatts", Datum::Int2(count)),
         ("indnkeyatts", Datum::Int2(count)),
-        ("indisunique", Datum::Bool(is_primary)),
+        ("indisunique", Datum::Bool(is_unique)),
         ("indisprimary", Datum::Bool(is_primary)),
         ("indimmediate", Datum::Bool(true)),
         ("indisvalid", Datum::Bool(true)),
@@ -117,6 +118,9 @@ fn add_index(
 
 /// `pg_constraint`.
 pub(super) fn constraints(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
+    if let ItemKind::Constraint(constraint) = &item.kind {
+        return add_rule(objects, item, constraint, rows);
+    }
     let Some((columns, name)) = primary_key(item) else { return Ok(()) };
     let arena = Bump::new();
     let numbers = columns.iter().map(|at| Datum::Int2(*at as i16 + 1));
@@ -135,6 +139,63 @@ pub(super) fn constraints(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_
         ("connoinherit", Datum::Bool(true)),
         ("conkey", array(ScalarType::Int2, numbers, &arena)),
     ])
+}
+
+/// `pg_constraint` of CHECK and UNIQUE.
+fn add_rule(
+    objects: &Objects<'_>,
+    item: &Item,
+    constraint: &Constraint,
+    rows: &mut Rows<'_>,
+) -> Result<()> {
+    let Some(on) = objects.get(constraint.on) else { return Ok(()) };
+    let Some(desc) = on.desc() else { return Ok(()) };
+    let arena = Bump::new();
+    let (kind, index, columns, text) = match &constraint.rule {
+        Rule::Unique { declared: false, .. } => return Ok(()),
+        Rule::Unique { index, .. } => ("u", oid(*index), unique_columns(objects, *index), None),
+        Rule::Check(text) => ("c", 0, named_columns(text, desc), Some(text.as_str())),
+    };
+    let numbers = columns.iter().map(|column| Datum::Int2(*column));
+    rows.add(&[
+        ("oid", Datum::Oid(oid(item.id))),
+        ("conname", Datum::Text(&item.name)),
+        ("connamespace", Datum::Oid(namespace(objects, &item.schema))),
+        ("contype", Datum::Text(kind)),
+        ("convalidated", Datum::Bool(true)),
+        ("conrelid", Datum::Oid(oid(on.id))),
+        ("conindid", Datum::Oid(index)),
+        ("confupdtype", Datum::Text(" ")),
+        ("confdeltype", Datum::Text(" ")),
+        ("confmatchtype", Datum::Text(" ")),
+        ("conislocal", Datum::Bool(true)),
+        ("connoinherit", Datum::Bool(kind == "u")),
+        ("conkey", array(ScalarType::Int2, numbers, &arena)),
+        ("conbin", text.map_or(Datum::Null, Datum::Text)),
+    ])
+}
+
+/// The columns of a unique index, by their numbers from 1.
+fn unique_columns(objects: &Objects<'_>, index: GlobalId) -> Vec<i16> {
+    let Some(ItemKind::Index(index)) = objects.get(index).map(|item| &item.kind) else {
+        return vec![];
+    };
+    let on = objects.get(index.on).and_then(|on| on.desc());
+    on.map_or_else(Vec::new, |desc| names::key_columns(index, desc))
+}
+
+/// The columns that a condition's text names, by their numbers from 1.
+fn named_columns(text: &str, desc: &RelationDesc) -> Vec<i16> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let outside_strings: String = text.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
+    let words: Vec<&str> = outside_strings.split(|c| !is_word(c)).collect();
+    let numbered = desc.columns.iter().zip(1..);
+    let named = numbered.filter(|(column, _)| {
+        let quoted = format!("\"{}\"", column.name.replace('"', "\"\""));
+        words.iter().any(|word| word.eq_ignore_ascii_case(&column.name))
+            || outside_strings.contains(&quoted)
+    });
+    named.map(|(_, number)| number).collect()
 }
 
 /// `pg_rewrite`: a view's query is its rule `_RETURN`.
@@ -177,7 +238,14 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
                 add((PG_REWRITE, rule, 0), (class, oid(*on), 0), "n")?;
             }
         }
-        ItemKind::Index(index) => add((PG_CLASS, own, 0), (PG_CLASS, oid(index.on), 0), "a")?,
+        ItemKind::Index(index) => match objects.catalog.unique_by(item.id) {
+            Some((of, true)) => add((PG_CLASS, own, 0), (PG_CONSTRAINT, oid(of.id), 0), "i")?,
+            _ => add((PG_CLASS, own, 0), (PG_CLASS, oid(index.on), 0), "a")?,
+        },
+        ItemKind::Constraint(Constraint { rule: Rule::Unique { declared: false, .. }, .. }) => {}
+        ItemKind::Constraint(Constraint { on, .. }) => {
+            add((PG_CONSTRAINT, own, 0), (PG_CLASS, oid(*on), 0), "a")?;
+        }
         ItemKind::Sequence(sequence) => {
             let Some((table, column)) = sequence.owned_by else { return Ok(()) };
             let identity = objects.get(table).is_some_and(|owner| match &owner.kind {
@@ -238,11 +306,27 @@ pub(super) fn definitions(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_
             let Some(on) = objects.get(index.on) else { return Ok(()) };
             let Some(desc) = on.desc() else { return Ok(()) };
             let keys = names::key_texts(index, desc);
-            add(PG_CLASS, oid(item.id), 0, &create("INDEX", &item.name, on, &keys))?;
+            let unique = objects.catalog.unique_by(item.id).is_some();
+            let what = if unique { "UNIQUE INDEX" } else { "INDEX" };
+            add(PG_CLASS, oid(item.id), 0, &create(what, &item.name, on, &keys))?;
             for (at, key) in keys.iter().enumerate() {
                 add(PG_CLASS, oid(item.id), at as i16 + 1, key)?;
             }
             Ok(())
+        }
+        ItemKind::Constraint(constraint) => {
+            let text = match &constraint.rule {
+                Rule::Check(text) => format!("CHECK (({text}))"),
+                Rule::Unique { index, .. } => {
+                    let index = objects.get(*index).map(|index| &index.kind);
+                    let on = objects.get(constraint.on).and_then(|on| on.desc());
+                    let (Some(ItemKind::Index(index)), Some(desc)) = (index, on) else {
+                        return Ok(());
+                    };
+                    format!("UNIQUE ({})", names::key_texts(index, desc).join(", "))
+                }
+            };
+            add(PG_CONSTRAINT, oid(item.id), 0, &text)
         }
         ItemKind::Table(table) => {
             let Some((columns, name)) = primary_key(item) else { return Ok(()) };

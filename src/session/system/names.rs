@@ -22,7 +22,7 @@ pub(in crate::session) fn qualified(schema: &str, name: &str) -> String {
 }
 
 /// What the text of an index's key names: a column, by its number from 1, or an expression (0).
-pub(super) fn key_columns(index: &Index, desc: &RelationDesc) -> Vec<i16> {
+pub(in crate::session) fn key_columns(index: &Index, desc: &RelationDesc) -> Vec<i16> {
     let named = |text: &String| {
         let name = match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
             Some(inner) => inner.replace("\"\"", "\""),

@@ -59,7 +59,7 @@ struct Class<'a> {
 /// `pg_class`.
 pub(super) fn classes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>) -> Result<()> {
     let (kind, method) = match &item.kind {
-        ItemKind::Schema | ItemKind::Type(_) => return Ok(()),
+        ItemKind::Schema | ItemKind::Type(_) | ItemKind::Constraint(_) => return Ok(()),
         ItemKind::Table(_) | ItemKind::System(_) => ("r", HEAP),
         ItemKind::View(view) if view.materialized => ("m", HEAP),
         ItemKind::View(_) => ("v", 0),
@@ -130,7 +130,7 @@ pub(super) fn attributes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>
         add_attribute(oid(item.id), at as i16 + 1, &attribute, rows)
     };
     match &item.kind {
-        ItemKind::Schema | ItemKind::Type(_) => {}
+        ItemKind::Schema | ItemKind::Type(_) | ItemKind::Constraint(_) => {}
         ItemKind::Table(table) => {
             for (at, (column, default)) in
                 table.desc.columns.iter().zip(&table.defaults).enumerate()

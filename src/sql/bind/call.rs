@@ -18,8 +18,7 @@ use crate::sql::bind::relation::Typed;
 use crate::sql::bind::window::refuse_plain;
 
 /// PostgreSQL's functions that return sets and are not there.
-const UNSUPPORTED_SETS: [&str; 3] =
-    ["jsonb_populate_recordset", "jsonb_to_recordset", "pg_get_keywords"];
+const UNSUPPORTED_SETS: [&str; 1] = ["pg_get_keywords"];
 
 impl Binder<'_, '_> {
     /// A call.
@@ -87,6 +86,14 @@ impl Binder<'_, '_> {
         if args.variadic {
             let call = self.spread_function(name, bound, position)?;
             return self.refuse_volatile(&call, name).map(|()| call.into());
+        }
+        if let Some(filled) = self.filled_call(name, &bound)? {
+            return match &filled.expr {
+                Expr::Call { func, .. } if func.set.is_some() => {
+                    self.set_call(&filled, name, position, cx).map(Bound::from)
+                }
+                _ => Ok(filled.into()),
+            };
         }
         if !qualified && let Some(special) = self.special_call(name, &bound, position)? {
             if name == "coalesce" {

@@ -3,13 +3,16 @@
 use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
+use crate::catalog::item::ItemKind;
 use crate::catalog::objects::SYSTEM_SCHEMAS;
 use crate::error::{Error, Result, SqlState};
+use crate::expr::scalar::Expr;
 use crate::plan::statement::{
     CreateIndex, CreateTable, Drop, NewColumn, NewSequence, SequenceOptions, Statement, TraceSource,
 };
-use crate::repr::{ColumnType, ScalarType};
+use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
 use crate::sql::bind::comparable;
+use crate::sql::bind::constraint::{self, WrittenRule};
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::{finished, scope_of};
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -18,8 +21,9 @@ use crate::sql::bind::{name, record, types};
 
 /// What a column's and a table's constraints come to.
 #[derive(Default)]
-struct Constraints {
-    primary_key: Option<(Vec<String>, Option<String>)>,
+pub(super) struct Constraints {
+    pub(super) primary_key: Option<(Vec<String>, Option<String>)>,
+    pub(super) rules: Vec<WrittenRule>,
 }
 
 impl Binder<'_, '_> {
@@ -80,10 +84,14 @@ impl Binder<'_, '_> {
             columns.push(column);
         }
         for constraint in &create.constraints {
+            if let Some(rule) = constraint::table_rule(constraint)? {
+                constraints.rules.push(rule);
+                continue;
+            }
             let ast::TableConstraint::PrimaryKey(key) = constraint else {
                 return Err(Error::unsupported(
                     format!("table constraint {constraint}"),
-                    "PRIMARY KEY and NOT NULL are the constraints that there are.",
+                    "PRIMARY KEY, UNIQUE, CHECK and NOT NULL are the constraints that there are.",
                 ));
             };
             let names = key.columns.iter().map(|c| key_column(&c.column.expr));
@@ -99,19 +107,25 @@ impl Binder<'_, '_> {
                 Some(Box::new(select))
             }
         };
+        let written = std::mem::take(&mut constraints.rules);
         let primary_key = constraints.resolve(&table, &mut columns)?;
+        let described = columns.iter().map(|c| ColumnDesc { name: c.name.clone(), ty: c.ty });
+        let described = RelationDesc { columns: described.collect(), keys: vec![] };
+        let taken: Vec<String> = primary_key.iter().map(|(_, name)| name.clone()).collect();
+        let rules = self.new_rules((&schema, &table), written, &described, &taken)?;
         Ok(Statement::CreateTable(CreateTable {
             schema,
             name: table,
             columns,
             primary_key,
+            rules,
             if_not_exists: create.if_not_exists,
             retain_ms,
             source,
         }))
     }
 
-    fn new_column(
+    pub(super) fn new_column(
         &mut self,
         table: &str,
         column: &ast::ColumnDef,
@@ -129,6 +143,10 @@ impl Binder<'_, '_> {
         let mut sequence = serial.map(|_| NewSequence { always: false, identity: false, options });
         let (mut default, mut values_of, mut null) = (None, None, Vec::new());
         for option in &column.options {
+            if let Some(rule) = constraint::column_rule(option, &column_name)? {
+                constraints.rules.push(rule);
+                continue;
+            }
             match &option.option {
                 ast::ColumnOption::Null => null.push(true),
                 ast::ColumnOption::NotNull => null.push(false),
@@ -159,8 +177,8 @@ impl Binder<'_, '_> {
                 other => {
                     return Err(Error::unsupported(
                         format!("column constraint {other}"),
-                        "PRIMARY KEY, NOT NULL, DEFAULT, GENERATED … AS IDENTITY and serial are \
-                         there.",
+                        "PRIMARY KEY, UNIQUE, CHECK, NOT NULL, DEFAULT, GENERATED … AS IDENTITY \
+                         and serial are there.",
                     ));
                 }
             }
@@ -180,7 +198,12 @@ impl Binder<'_, '_> {
     }
 
     /// The text of a default.
-    fn stored_default(&mut self, expr: &ast::Expr, column: &str, ty: ColumnType) -> Result<String> {
+    pub(super) fn stored_default(
+        &mut self,
+        expr: &ast::Expr,
+        column: &str,
+        ty: ColumnType,
+    ) -> Result<String> {
         let text = expr.to_string();
         self.stored_expression = true;
         let bound = self.default_expr(&text, column, ty);
@@ -310,12 +333,6 @@ impl Binder<'_, '_> {
 
     /// CREATE INDEX.
     pub fn create_index(&mut self, create: &ast::CreateIndex) -> Result<Statement> {
-        if create.unique {
-            return Err(Error::unsupported(
-                "CREATE UNIQUE INDEX",
-                "A table's PRIMARY KEY is unique; other keys are not checked yet.",
-            ));
-        }
         if create.predicate.is_some() || !create.include.is_empty() {
             return Err(Error::unsupported(
                 "a partial or covering index",
@@ -369,11 +386,23 @@ impl Binder<'_, '_> {
                 self.free_name(&item.schema, &base)
             }
         };
+        let plain = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
+        if create.unique && !(plain && matches!(item.kind, ItemKind::Table(_))) {
+            return Err(Error::unsupported(
+                "a unique index of expressions, or of a view,",
+                "A table's columns can be unique together.",
+            ));
+        }
+        let unique = create.unique.then_some(names);
+        if let Some(columns) = &unique {
+            self.check_key(columns, desc)?;
+        }
         Ok(Statement::CreateIndex(CreateIndex {
             name: index,
             on: item.id,
             key,
             key_text,
+            unique,
             if_not_exists: create.if_not_exists,
         }))
     }
@@ -454,13 +483,18 @@ impl Binder<'_, '_> {
 }
 
 /// The refusal to define anything about a system relation.
-fn system_catalog(name: &str) -> Error {
+pub(super) fn system_catalog(name: &str) -> Error {
     let message = format!("permission denied: \"{name}\" is a system catalog");
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
 impl Constraints {
-    fn add_key(&mut self, table: &str, columns: Vec<String>, named: Option<String>) -> Result<()> {
+    pub(super) fn add_key(
+        &mut self,
+        table: &str,
+        columns: Vec<String>,
+        named: Option<String>,
+    ) -> Result<()> {
         if self.primary_key.is_some() {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
@@ -544,7 +578,7 @@ fn serial_type(ty: &ast::DataType) -> Option<ScalarType> {
 }
 
 /// Whether values of a sequence may be of this type.
-fn is_counter(scalar: ScalarType) -> bool {
+pub(super) fn is_counter(scalar: ScalarType) -> bool {
     matches!(scalar, ScalarType::Int2 | ScalarType::Int4 | ScalarType::Int8)
 }
 
@@ -554,7 +588,7 @@ fn integer(expr: &ast::Expr) -> Result<i64> {
     })
 }
 
-fn key_column(expr: &ast::Expr) -> Result<String> {
+pub(super) fn key_column(expr: &ast::Expr) -> Result<String> {
     match expr {
         ast::Expr::Identifier(ident) => Ok(name::ident(ident)),
         other => {
@@ -564,7 +598,7 @@ fn key_column(expr: &ast::Expr) -> Result<String> {
 }
 
 /// The columns of CREATE TABLE … AS: the query's, under the names that are given.
-fn table_as(given: &[ast::ColumnDef], desc: &crate::repr::RelationDesc) -> Result<Vec<NewColumn>> {
+fn table_as(given: &[ast::ColumnDef], desc: &RelationDesc) -> Result<Vec<NewColumn>> {
     record::refuse_anonymous(desc)?;
     if given.len() > desc.arity() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));

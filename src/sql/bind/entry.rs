@@ -227,6 +227,7 @@ impl Binder<'_, '_> {
                 self.create_type(name, representation.as_ref())
             }
             ast::Statement::AlterType(alter) => self.alter_type(alter),
+            ast::Statement::AlterTable(alter) => self.alter_table(alter),
             ast::Statement::Drop {
                 object_type: ast::ObjectType::Type,
                 if_exists,

@@ -7,6 +7,7 @@
 //! `create_view`, `copy` and `control` bind the other statements; `text` is how a view is stored.
 
 pub(in crate::sql) mod aggregate;
+mod alter_table;
 pub(in crate::sql) mod apply;
 mod arguments;
 mod array;
@@ -16,7 +17,8 @@ mod call;
 mod clock;
 pub(in crate::sql) mod coerce;
 pub(in crate::sql) mod comparable;
-pub mod context;
+pub mod constraint;
+pub(in crate::sql) mod context;
 mod control;
 mod copy;
 mod create;
@@ -30,6 +32,7 @@ pub(in crate::sql) mod from;
 mod grouping;
 mod grouping_sets;
 mod join;
+mod json_records;
 mod late;
 mod literal;
 mod merge;

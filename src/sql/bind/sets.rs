@@ -8,8 +8,11 @@
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::func::Func;
+use crate::expr::functions::records::RecordFunction;
+use crate::expr::polymorphic::record_function;
 use crate::expr::scalar::Expr;
-use crate::expr::table::{Part, TableFunc};
+use crate::expr::table::{Part, SetColumn, TableFunc};
+use crate::repr::{ColumnDesc, ColumnType, RecordName, RecordShape, RecordType};
 use crate::sql::bind::call::unsupported_set;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
@@ -45,12 +48,9 @@ impl Binder<'_, '_> {
             (Clause::Select | Clause::OrderBy | Clause::DistinctOn, Some(calls)) => calls,
             (clause, _) => return Err(not_allowed(clause, name).at(position)),
         };
+        let func = &in_one_column(*func);
         let [column] = func.set.map_or(&[][..], |set| set.columns) else {
-            return Err(unsupported_set(
-                &format!("{name} in the select list"),
-                &format!("Call it in FROM: SELECT r.* FROM …, {name}(…) AS r."),
-            )
-            .at(position));
+            return Err(Error::internal("a call that returns rows without columns").at(position));
         };
         let mut level = 1;
         for column in args.iter().flat_map(Expr::columns) {
@@ -66,7 +66,7 @@ impl Binder<'_, '_> {
             calls.sets.len() - 1
         });
         // With fewer rows than another, it goes on with NULL.
-        Ok(Typed::column(SETS + number, crate::repr::ColumnType::nullable(column.ty)))
+        Ok(Typed::column(SETS + number, ColumnType::nullable(column.ty)))
     }
 
     /// The error of calls that return rows among the parts of CASE or COALESCE.
@@ -87,6 +87,21 @@ impl Binder<'_, '_> {
             "You might be able to move the set-returning function into a LATERAL FROM item.",
         ))
     }
+}
+
+/// A function whose rows have one column: where there are several, they are one record.
+fn in_one_column(func: Func) -> Func {
+    let columns = func.set.map_or(&[][..], |set| set.columns);
+    if columns.len() < 2 {
+        return func;
+    }
+    let field = |column: &SetColumn| ColumnDesc {
+        name: column.name.unwrap_or(func.name).to_owned(),
+        ty: ColumnType::nullable(column.ty),
+    };
+    let fields = columns.iter().map(field).collect();
+    let ty = RecordType::of(RecordShape { name: RecordName::Anonymous, fields });
+    Func(record_function(RecordFunction::Rows(ty, func.oid)))
 }
 
 /// Refuses calls that return rows within an operand of AND, OR, NOT and their like. Errors: 42804.

@@ -9,6 +9,7 @@ use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
 use crate::error::{Error, Result, SqlState};
+use crate::expr::func::Func;
 use crate::expr::scalar::Expr;
 use crate::expr::table::{Part, TableFunc};
 use crate::plan::relation::Relation;
@@ -18,6 +19,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::from::Source;
 use crate::sql::bind::join::JoinKind;
+use crate::sql::bind::json_records as records;
 use crate::sql::bind::name;
 use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Absent, Column, Scope, Table};
@@ -45,6 +47,19 @@ struct BoundCall {
     name: String,
     /// The names of the columns, where the function gives them.
     columns: Vec<Option<&'static str>>,
+}
+
+impl BoundCall {
+    /// A call whose rows are filled from JSON.
+    fn filled(func: Func, args: Vec<Expr>) -> BoundCall {
+        let mut part = Part::of(func);
+        let columns = func.set.map_or(&[][..], |set| set.columns).iter();
+        if let ScalarType::Record(ty) = func.ret {
+            part.columns = ty.fields().iter().map(|field| field.ty).collect();
+        }
+        let columns = columns.map(|column| column.name).collect();
+        BoundCall { part, args, name: func.name.to_owned(), columns }
+    }
 }
 
 /// Whether this item of FROM is a function.
@@ -165,7 +180,14 @@ impl Binder<'_, '_> {
         };
         let mut calls = Vec::with_capacity(item.calls.len());
         for call in &item.calls {
-            calls.push(self.table_call(call, before)?);
+            let filled = match call {
+                Call::Function(function) => self.filled_source(function, item.alias, before)?,
+                Call::Expr(_) => None,
+            };
+            calls.push(match filled {
+                Some((func, args)) => BoundCall::filled(func, args),
+                None => self.table_call(call, before)?,
+            });
         }
         let table = self.call_table(&item, &calls)?;
         let (mut parts, mut args) = (vec![], vec![]);
@@ -251,7 +273,8 @@ impl Binder<'_, '_> {
             absent: Absent::Never,
         };
         if let Some(alias) = item.alias {
-            if alias.columns.iter().any(|column| column.data_type.is_some()) {
+            let defines = alias.columns.iter().any(|column| column.data_type.is_some());
+            if defines && !calls.iter().all(|call| records::takes_definition(&call.name)) {
                 return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
                     "a column definition list is only allowed for functions returning \"record\"",

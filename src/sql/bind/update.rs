@@ -18,7 +18,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
 use crate::plan::relation::{Equivalence, Relation};
 use crate::plan::statement::{Delete, OnConflict, Returning, Statement, Update};
-use crate::repr::{ColumnDesc, ColumnType, RelationDesc};
+use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc};
 use crate::sql::bind::aggregate::Calls;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::query_of;
@@ -45,13 +45,22 @@ impl Binder<'_, '_> {
         let ast::OnInsert::OnConflict(conflict) = on else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in INSERT"));
         };
-        self.check_conflict_target(item, table, conflict.conflict_target.as_ref())?;
+        let arbiter = self.conflict_arbiter(item, table, conflict.conflict_target.as_ref())?;
         let update = match &conflict.action {
-            ast::OnConflictAction::DoNothing => return Ok(OnConflict::Nothing),
+            ast::OnConflictAction::DoNothing => {
+                let keys = self.unique_keys(item, table).len();
+                let keys = keys + usize::from(table.primary_key.is_some());
+                if arbiter.is_some() && keys > 1 {
+                    return Err(Error::unsupported(
+                        "ON CONFLICT (…) DO NOTHING in a table with other unique keys",
+                        "Write ON CONFLICT DO NOTHING.",
+                    ));
+                }
+                return Ok(OnConflict::Nothing);
+            }
             ast::OnConflictAction::DoUpdate(update) => update,
         };
-        let Some(key) = table.primary_key.as_ref().filter(|_| conflict.conflict_target.is_some())
-        else {
+        let Some((key, by)) = arbiter else {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
                 "ON CONFLICT DO UPDATE requires inference specification or constraint name",
@@ -64,7 +73,7 @@ impl Binder<'_, '_> {
         let excluded = self.fresh_let();
         let mut rows = self.read(item)?.cross(Plan::local(excluded, table.desc.types()));
         if let Relation::Join { equivalences, .. } = &mut rows.relation {
-            equivalences.extend(key.columns.iter().map(|&column| {
+            equivalences.extend(key.iter().map(|&column| {
                 Equivalence::new(vec![Expr::Column(column), Expr::Column(column + width)])
             }));
         }
@@ -75,29 +84,28 @@ impl Binder<'_, '_> {
         }
         let new = self.new_row(item, table, &update.assignments, &scope)?;
         let selection = self.changed(rows, width, new).relation;
-        Ok(OnConflict::Update { excluded, selection })
+        Ok(OnConflict::Update { excluded, selection, by })
     }
 
-    /// Errors: 42P10 where the columns are not the key, 42704 where the constraint is none.
-    fn check_conflict_target(
+    /// By which columns a row is looked for, and by which index, where it is no primary key.
+    /// Errors: 42P10 where the columns are no key, 42704 where the constraint is none.
+    fn conflict_arbiter(
         &self,
         item: &Item,
         table: &Table,
         target: Option<&ast::ConflictTarget>,
-    ) -> Result<()> {
+    ) -> Result<Option<(Vec<usize>, Option<GlobalId>)>> {
+        let primary = table.primary_key.iter();
+        let primary = primary.map(|key| (key.name.clone(), key.columns.clone(), None));
+        let others = self.unique_keys(item, table).into_iter();
+        let others = others.map(|(name, columns, index)| (name, columns, Some(index)));
+        let mut keys = primary.chain(others);
         match target {
-            None => Ok(()),
+            None => Ok(None),
             Some(ast::ConflictTarget::Columns { columns, .. }) => {
                 let mut names: Vec<String> = columns.iter().map(name::ident).collect();
                 names.sort();
                 names.dedup();
-                let mut key: Vec<String> = table
-                    .primary_key
-                    .iter()
-                    .flat_map(|key| &key.columns)
-                    .map(|c| table.desc.columns[*c].name.clone())
-                    .collect();
-                key.sort();
                 let columns = columns.iter().map(|column| (column, name::ident(column)));
                 for (column, wanted) in columns {
                     if !table.desc.columns.iter().any(|c| c.name == wanted) {
@@ -106,8 +114,14 @@ impl Binder<'_, '_> {
                             .at(self.position(column.span)));
                     }
                 }
-                if names == key && !key.is_empty() {
-                    return Ok(());
+                let found = keys.find(|(_, columns, _)| {
+                    let mut key: Vec<_> =
+                        columns.iter().map(|c| table.desc.columns[*c].name.clone()).collect();
+                    key.sort();
+                    key == names
+                });
+                if let Some((_, columns, by)) = found {
+                    return Ok(Some((columns, by)));
                 }
                 Err(Error::new(
                     SqlState::INVALID_COLUMN_REFERENCE,
@@ -117,9 +131,9 @@ impl Binder<'_, '_> {
             }
             Some(ast::ConflictTarget::OnConstraint(object)) => {
                 let wanted = self.qualified(object)?.name;
-                match &table.primary_key {
-                    Some(key) if key.name == wanted => Ok(()),
-                    _ => Err(Error::new(
+                match keys.find(|(name, ..)| *name == wanted) {
+                    Some((_, columns, by)) => Ok(Some((columns, by))),
+                    None => Err(Error::new(
                         SqlState::UNDEFINED_OBJECT,
                         format!(
                             "constraint \"{wanted}\" for table \"{}\" does not exist",
