@@ -125,25 +125,34 @@ impl Session {
         }
     }
 
+    async fn draft_column(
+        &mut self,
+        draft: &mut Draft,
+        column: NewColumn,
+        fill: Expr,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        if draft.at(&column.name).is_ok() {
+            let (column, table) = (&column.name, &draft.name);
+            let message = format!("column \"{column}\" of relation \"{table}\" already exists");
+            if !if_not_exists {
+                return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            self.note(format!("{message}, skipping"));
+            return Ok(());
+        }
+        let id = match column.sequence {
+            Some(_) => Some(self.new_id(1).await?),
+            None => None,
+        };
+        draft.add(column, fill, id);
+        Ok(())
+    }
+
     async fn draft(&mut self, draft: &mut Draft, change: TableChange) -> Result<()> {
         match change {
             TableChange::Add { column, fill, if_not_exists } => {
-                if draft.at(&column.name).is_ok() {
-                    let (column, table) = (&column.name, &draft.name);
-                    let message =
-                        format!("column \"{column}\" of relation \"{table}\" already exists");
-                    if !if_not_exists {
-                        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
-                    }
-                    self.note(format!("{message}, skipping"));
-                    return Ok(());
-                }
-                let id = match column.sequence {
-                    Some(_) => Some(self.new_id(1).await?),
-                    None => None,
-                };
-                draft.add(column, fill, id);
-                Ok(())
+                self.draft_column(draft, column, fill, if_not_exists).await
             }
             TableChange::Drop { column, if_exists } => match draft.at(&column) {
                 Ok(at) => draft.drop(at),

@@ -248,14 +248,7 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
         }
         ItemKind::Sequence(sequence) => {
             let Some((table, column)) = sequence.owned_by else { return Ok(()) };
-            let identity = objects.get(table).is_some_and(|owner| match &owner.kind {
-                ItemKind::Table(owner) => matches!(
-                    owner.defaults.get(column),
-                    Some(Some(ColumnDefault::Sequence { identity: true, .. }))
-                ),
-                _ => false,
-            });
-            let kind = if identity { "i" } else { "a" };
+            let kind = if has_identity(objects, table, column) { "i" } else { "a" };
             add((PG_CLASS, own, 0), (PG_CLASS, oid(table), column as i32 + 1), kind)?;
         }
         ItemKind::Table(table) => {
@@ -284,6 +277,17 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
         ItemKind::Schema | ItemKind::System(_) | ItemKind::Type(_) => {}
     }
     Ok(())
+}
+
+/// Whether a column of a table is an identity column.
+fn has_identity(objects: &Objects<'_>, table: GlobalId, column: usize) -> bool {
+    objects.get(table).is_some_and(|owner| match &owner.kind {
+        ItemKind::Table(owner) => matches!(
+            owner.defaults.get(column),
+            Some(Some(ColumnDefault::Sequence { identity: true, .. }))
+        ),
+        _ => false,
+    })
 }
 
 /// `weir_definitions`: the texts that `pg_get_indexdef` and its kin answer.

@@ -115,10 +115,12 @@ impl Binder<'_, '_> {
                 }
             };
             if rules.iter().any(|other| other.name() == rule.name()) {
-                let message = format!(
-                    "constraint \"{}\" for relation \"{table}\" already exists",
-                    rule.name()
-                );
+                let message = match &rule {
+                    NewRule::Check { name, .. } => {
+                        format!("check constraint \"{name}\" already exists")
+                    }
+                    other => format!("relation \"{}\" already exists", other.name()),
+                };
                 return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
             }
             rules.push(rule);

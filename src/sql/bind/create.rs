@@ -185,14 +185,7 @@ impl Binder<'_, '_> {
         }
         check_null(&null, &mut ty, &column_name, table)?;
         if (default.is_some() || values_of.is_some()) && sequence.is_some() {
-            let what = match serial {
-                Some(_) => "multiple default values",
-                None => "both default and identity",
-            };
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                format!("{what} specified for column \"{column_name}\" of table \"{table}\""),
-            ));
+            return Err(two_defaults(serial.is_some(), &column_name, table));
         }
         Ok(NewColumn { name: column_name, ty, default, sequence, values_of, domain })
     }
@@ -387,14 +380,9 @@ impl Binder<'_, '_> {
             }
         };
         let plain = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
-        if create.unique && !(plain && matches!(item.kind, ItemKind::Table(_))) {
-            return Err(Error::unsupported(
-                "a unique index of expressions, or of a view,",
-                "A table's columns can be unique together.",
-            ));
-        }
         let unique = create.unique.then_some(names);
         if let Some(columns) = &unique {
+            refuse_unique(plain && matches!(item.kind, ItemKind::Table(_)))?;
             self.check_key(columns, desc)?;
         }
         Ok(Statement::CreateIndex(CreateIndex {
@@ -550,6 +538,23 @@ impl SequenceOptions {
         };
         SequenceOptions { start: 1, increment: 1, min: 1, max, cycle: false }
     }
+}
+
+/// Refuses a unique index but over columns of a table.
+fn refuse_unique(possible: bool) -> Result<()> {
+    match possible {
+        true => Ok(()),
+        false => Err(Error::unsupported(
+            "a unique index of expressions, or of a view,",
+            "A table's columns can be unique together.",
+        )),
+    }
+}
+
+fn two_defaults(serial: bool, column: &str, table: &str) -> Error {
+    let what = if serial { "multiple default values" } else { "both default and identity" };
+    let message = format!("{what} specified for column \"{column}\" of table \"{table}\"");
+    Error::new(SqlState::SYNTAX_ERROR, message)
 }
 
 /// NULL and NOT NULL, as they were written.

@@ -18,7 +18,7 @@ mod clock;
 pub(in crate::sql) mod coerce;
 pub(in crate::sql) mod comparable;
 pub mod constraint;
-pub(in crate::sql) mod context;
+pub mod context;
 mod control;
 mod copy;
 mod create;
