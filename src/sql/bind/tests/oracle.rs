@@ -292,7 +292,6 @@ fn what_is_not_there_says_so() {
     let (catalog, _) = fixture();
     for query in [
         "select generate_series(1, 3) as g group by g",
-        "select jsonb_each('{}')",
         "select u from t left join (select nullif(1, id) as a from t) u on true",
         "select id from t for update",
         "select id from t tablesample system (1)",
