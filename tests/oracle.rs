@@ -27,6 +27,8 @@ mod array;
 mod coverage;
 #[path = "oracle/datalog.rs"]
 mod datalog;
+#[path = "oracle/derivations.rs"]
+mod derivations;
 #[path = "oracle/documents.rs"]
 mod documents;
 #[path = "oracle/expression.rs"]

@@ -1,7 +1,7 @@
 //! Plans: what is to be computed ([`relation`]), by which operators ([`physical`]), and what else
 //! a client may ask for ([`statement`]).
 //!
-//! What was seen of a plan while it ran is an [`observed::Observation`].
+//! Why a fact of a program holds is [`why`]; what was seen of a plan while it ran is an [`observed::Observation`].
 //!
 //! Floor 2: built from expressions and types; knows no name and no front end.
 
@@ -14,3 +14,4 @@ pub mod relation;
 pub mod statement;
 pub mod typing;
 pub mod visit;
+pub mod why;

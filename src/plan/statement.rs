@@ -8,6 +8,7 @@ use crate::expr::scalar::Expr;
 use crate::plan::alter::AlterTable;
 use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
+use crate::plan::why::Why;
 use crate::repr::{ColumnDesc, ColumnType, GlobalId, RelationDesc, ScalarType};
 
 /// A statement, bound.
@@ -53,6 +54,8 @@ pub enum Statement {
         names: Vec<String>,
     },
     Explain(Explain),
+    /// See [`Why`].
+    Why(Box<Why>),
     /// See [`ExplainAnalyze`].
     ExplainAnalyze(ExplainAnalyze),
     Declare {

@@ -43,6 +43,7 @@ impl Session {
             | Statement::Drop(_) => self.define(statement).await,
             Statement::CreateTraceSource(source) => self.create_trace_source(source).await,
             Statement::Explain(explain) => self.explain(explain),
+            Statement::Why(why) => self.explain_why(*why).await,
             Statement::ExplainAnalyze(analyze) => self.explain_analyze(analyze).await,
             Statement::Declare { .. } | Statement::Fetch { .. } | Statement::Close { .. } => {
                 self.cursor(statement).await

@@ -5,7 +5,7 @@
 //! * [`frontend`] — the client as the session talks to it
 //! * [`session`] — one client's session: the pipeline of a statement
 //! * `execute` — each kind of statement; `read`, `write`, `define`, `watch`, `copy_data`,
-//!   `control`, `explain`, `analyze` — how
+//!   `control`, `explain`, `analyze`, `why`, `why_not` — how
 //! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
@@ -52,4 +52,6 @@ mod types;
 mod upsert;
 pub mod variables;
 mod watch;
+mod why;
+mod why_not;
 mod write;

@@ -123,6 +123,7 @@ fn each_expr(statement: &mut Statement, f: Visit<'_>) {
         Statement::CopyTo(copy) => each_expr(&mut copy.query, f),
         Statement::Declare { query, .. } => each_expr(query, f),
         Statement::Explain(explain) => each_expr(&mut explain.statement, f),
+        Statement::Why(why) => why.each_expr(f),
         Statement::ExplainAnalyze(ExplainAnalyze { of: Analyzed::Query(select), .. }) => {
             in_select(select, f);
         }

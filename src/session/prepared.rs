@@ -131,6 +131,10 @@ impl Session {
                 true => ScalarType::Json,
                 false => ScalarType::Text,
             })),
+            Statement::Why(why) => Some(analyze::plan_desc(match why.json {
+                true => ScalarType::Json,
+                false => ScalarType::Text,
+            })),
             Statement::ExplainAnalyze(analyze) => {
                 Some(analyze::plan_desc(analyze::plan_type(analyze.measures)))
             }

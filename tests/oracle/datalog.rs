@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::derivations;
 use crate::programs::{Arg, Atom, Fold, Head, Literal, Program, Rule, TABLES};
 use crate::support::weir::Weir;
 use crate::support::wire::Client;
@@ -19,15 +20,15 @@ use crate::{Budget, none_differ};
 const PROGRAMS: usize = 24;
 const CHANGES: usize = 5;
 /// Values are below this; few, so that they meet.
-const DOMAIN: i64 = 6;
+pub const DOMAIN: i64 = 6;
 const ROWS_MAX: usize = 12;
 
 /// A value; none: NULL.
-type Value = Option<i64>;
-type Row = Vec<Value>;
-type Database = BTreeMap<String, BTreeSet<Row>>;
+pub type Value = Option<i64>;
+pub type Row = Vec<Value>;
+pub type Database = BTreeMap<String, BTreeSet<Row>>;
 /// The variables that have a value.
-type Binding = BTreeMap<usize, Value>;
+pub type Binding = BTreeMap<usize, Value>;
 
 /// All that the rules derive from the tables.
 pub fn evaluate(program: &Program, tables: &Database) -> Database {
@@ -53,7 +54,7 @@ pub fn evaluate(program: &Program, tables: &Database) -> Database {
 }
 
 /// The rows of one predicate, from the content as it is.
-fn derive(rules: &[&Rule], recursive: bool, content: &Database) -> BTreeSet<Row> {
+pub fn derive(rules: &[&Rule], recursive: bool, content: &Database) -> BTreeSet<Row> {
     let folds = rules.iter().flat_map(|rule| &rule.head).filter_map(|head| match head {
         Head::Fold(fold, _) => Some(*fold),
         _ => None,
@@ -100,12 +101,12 @@ fn derive(rules: &[&Rule], recursive: bool, content: &Database) -> BTreeSet<Row>
 }
 
 /// The head of one binding; of what is folded the value.
-fn plain(head: &[Head], binding: &Binding) -> Row {
+pub fn plain(head: &[Head], binding: &Binding) -> Row {
     head.iter().map(|term| term.value(binding)).collect()
 }
 
 /// One row for each group of bindings, which are distinct.
-fn grouped(head: &[Head], bindings: &BTreeSet<Binding>) -> BTreeSet<Row> {
+pub fn grouped(head: &[Head], bindings: &BTreeSet<Binding>) -> BTreeSet<Row> {
     let mut groups: BTreeMap<Row, Vec<&Binding>> = BTreeMap::new();
     let is_key = |term: &&Head| !matches!(term, Head::Fold(..));
     for binding in bindings {
@@ -129,7 +130,7 @@ fn grouped(head: &[Head], bindings: &BTreeSet<Binding>) -> BTreeSet<Row> {
 }
 
 /// All bindings for which all literals hold.
-fn matches(body: &[Literal], content: &Database) -> BTreeSet<Binding> {
+pub fn matches(body: &[Literal], content: &Database) -> BTreeSet<Binding> {
     let mut bindings = BTreeSet::from([Binding::new()]);
     for literal in body {
         bindings = bindings.iter().flat_map(|b| extend(literal, b, content)).collect();
@@ -307,6 +308,8 @@ impl Bench {
             let demand = if rng.random_bool(0.8) { "on" } else { "off" };
             self.run(&format!("SET weir.demand = {demand}"));
             faults.extend(self.afresh(rng, name, &content[name], &text));
+            let name = &names[rng.random_range(0..names.len())];
+            faults.extend(derivations::faults(&mut self.client, rng, &program, name, &content));
             for _ in 0..2 {
                 let question = program.question(rng);
                 let wanted: Vec<Row> = derive(&[&question], false, &content).into_iter().collect();

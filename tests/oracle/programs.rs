@@ -35,7 +35,7 @@ pub struct Rule {
     pub head: Vec<Head>,
     pub body: Vec<Literal>,
     /// Which spellings its text has.
-    style: u32,
+    pub style: u32,
 }
 
 /// A term of a head.
@@ -402,7 +402,7 @@ impl Atom {
 }
 
 impl Literal {
-    fn text(&self, style: u32) -> String {
+    pub fn text(&self, style: u32) -> String {
         match self {
             Literal::Positive(atom) => atom.text(style),
             Literal::Negative(atom) => {
@@ -432,17 +432,24 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// How it is written.
+    pub fn text(&self) -> String {
+        let head: Vec<_> = self.head.iter().map(Head::to_string).collect();
+        // What is written first need not be what is matched first.
+        let mut body: Vec<_> = self.body.iter().map(|l| l.text(self.style)).collect();
+        if self.style & 16 == 16 {
+            body.reverse();
+        }
+        let arrow = if self.style & 32 == 32 { "<-" } else { ":-" };
+        format!("{}({}) {arrow} {}", self.name, head.join(", "), body.join(", "))
+    }
+}
+
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rule in &self.rules {
-            let head: Vec<_> = rule.head.iter().map(Head::to_string).collect();
-            // What is written first need not be what is matched first.
-            let mut body: Vec<_> = rule.body.iter().map(|l| l.text(rule.style)).collect();
-            if rule.style & 16 == 16 {
-                body.reverse();
-            }
-            let arrow = if rule.style & 32 == 32 { "<-" } else { ":-" };
-            write!(f, "{}({}) {arrow} {}. ", rule.name, head.join(", "), body.join(", "))?;
+            write!(f, "{}. ", rule.text())?;
         }
         Ok(())
     }

@@ -58,6 +58,8 @@ pub struct Binder<'b, 'a> {
     pub edits: Option<Vec<Edit>>,
     /// The name of the view that is being made, which says what a program without a query answers.
     pub view_name: Option<String>,
+    /// Whether names are written as EDN has them.
+    pub edn: bool,
     /// The queries around the one that is being bound, outermost first.
     pub levels: Vec<Level>,
     /// How many of them are around the FROM that is being bound.
@@ -93,6 +95,7 @@ impl<'b, 'a> Binder<'b, 'a> {
             ctes: BTreeMap::new(),
             edits: None,
             view_name: None,
+            edn: false,
             levels: vec![],
             from_base: 0,
             subqueries: vec![],

@@ -80,7 +80,7 @@ pub fn bind_domain(id: GlobalId, base: ColumnType, cx: &mut BindContext<'_>) -> 
 }
 
 /// The one statement of a text that Weir wrote itself.
-pub(super) fn query_of(text: &str) -> Result<ParsedStatement> {
+pub fn query_of(text: &str) -> Result<ParsedStatement> {
     let mut parsed = parse(text)?;
     match parsed.len() {
         1 => Ok(parsed.remove(0)),

@@ -181,7 +181,11 @@ impl Binder<'_, '_> {
         }
         let item = self.relation(object)?;
         self.depends_on.insert(item.id);
-        self.edit(object.span(), || name::qualified_text(&item.schema, &item.name));
+        let written = match self.edn {
+            true => self.edn_name(position, &item.schema, &item.name),
+            false => name::qualified_text(&item.schema, &item.name),
+        };
+        self.edit(object.span(), || written);
         let plan = self.read(&item).map_err(|e| e.at(position))?;
         let table = table_of(&item);
         self.aliased(plan, table, alias)

@@ -25,7 +25,7 @@ mod create;
 mod create_view;
 mod decorrelate;
 mod domain;
-mod entry;
+pub(in crate::sql) mod entry;
 pub(in crate::sql) mod expr;
 pub(in crate::sql) mod figure;
 pub(in crate::sql) mod from;

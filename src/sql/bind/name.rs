@@ -63,6 +63,19 @@ impl std::fmt::Display for QualifiedName {
 }
 
 impl Binder<'_, '_> {
+    /// A name with its schema as EDN has it: an attribute where one stands at that place, else the
+    /// symbol that a call begins with. A name that no symbol can be is left to SQL, which the
+    /// stored text does not get through.
+    pub fn edn_name(&self, position: Option<u32>, schema: &str, name: &str) -> String {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
+        if !schema.chars().chain(name.chars()).all(fits) {
+            return qualified_text(schema, name);
+        }
+        let from = position.map_or(0, |position| position.saturating_sub(1));
+        let colon = if self.lines.slice(from, from + 1) == ":" { ":" } else { "" };
+        format!("{colon}{schema}/{name}")
+    }
+
     /// The parts of an object's name: `[[database.]schema.]name`.
     pub fn qualified(&self, object: &ast::ObjectName) -> Result<QualifiedName> {
         let position = self.position(object.span());

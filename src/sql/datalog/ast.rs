@@ -18,6 +18,19 @@ pub struct Program {
     pub find: Option<Rule>,
     /// What stands behind WHERE and is SQL's: ORDER BY, LIMIT, AS OF.
     pub tail: Vec<TokenWithSpan>,
+    /// `EXPLAIN WHY …`.
+    pub why: Option<Goal>,
+}
+
+/// A fact whose derivation is asked for.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// The fact.
+    pub atom: Atom,
+    /// `WHY NOT`.
+    pub negated: bool,
+    /// As JSON, in place of text.
+    pub json: bool,
 }
 
 /// A rule or, without a body, a fact.

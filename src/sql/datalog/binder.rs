@@ -40,7 +40,10 @@ impl Binder<'_, '_> {
                 Some(Name { folded: view.clone(), written: view, position: None })
             }
         };
-        let (plan, columns) = self.apart(|binder| binder.program(&parsed, wanted.as_ref()))?;
+        let edn = std::mem::replace(&mut self.edn, text.edn);
+        let bound = self.apart(|binder| binder.program(&parsed, wanted.as_ref()));
+        self.edn = edn;
+        let (plan, columns) = bound?;
         let table = table_of("datalog", &columns);
         self.aliased(plan, table, alias).map(Some)
     }
@@ -57,12 +60,16 @@ impl Binder<'_, '_> {
         Ok(Some((plan, table_of(name, &columns))))
     }
 
-    /// Rules that are a statement.
+    /// Rules that are a statement, or end with EXPLAIN WHY.
     ///
     /// Errors: those of binding them, 42P07 where a name is a relation's, 42P02.
     pub fn define_rules(&mut self, stretch: Stretch) -> Result<Statement> {
         let text = text_of(&self.lines, stretch)?;
-        let Program { rules: new, .. } = self.parsed(&text)?;
+        let parsed = self.parsed(&text)?;
+        if let Some(goal) = &parsed.why {
+            return self.apart(|binder| binder.explain_why(&parsed, goal));
+        }
+        let Program { rules: new, .. } = parsed;
         let Some(first) = new.first() else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "a program without a rule")
                 .with_hint("A rule is head(X, \u{2026}) <- body(X, \u{2026}), \u{2026}."));
@@ -156,7 +163,7 @@ impl Binder<'_, '_> {
 }
 
 /// Where the program is that an item of FROM marks, and what it is called.
-fn marked(factor: &sqlast::TableFactor) -> Option<(Stretch, Option<&sqlast::TableAlias>)> {
+pub fn marked(factor: &sqlast::TableFactor) -> Option<(Stretch, Option<&sqlast::TableAlias>)> {
     let sqlast::TableFactor::Table { name, alias, args: Some(args), .. } = factor else {
         return None;
     };

@@ -386,7 +386,11 @@ impl Binder<'_, '_> {
     }
 
     /// The rows of an atom's relation and the names of its columns; none where there is none.
-    fn relation_of(&mut self, atom: &Atom, known: &Known) -> Result<Option<(Plan, Vec<String>)>> {
+    pub fn relation_of(
+        &mut self,
+        atom: &Atom,
+        known: &Known,
+    ) -> Result<Option<(Plan, Vec<String>)>> {
         if let Some(name) = atom.bare_name()
             && let Some(predicate) = known.get(&name)
         {
@@ -430,7 +434,7 @@ impl Binder<'_, '_> {
 /// The column of each argument.
 ///
 /// Errors: 42P10 where there are too many or too few, 42703 where a name is no column's.
-fn places(atom: &Atom, columns: &[String]) -> Result<Vec<usize>> {
+pub fn places(atom: &Atom, columns: &[String]) -> Result<Vec<usize>> {
     let named = atom.args.iter().filter(|argument| argument.column.is_some()).count();
     let signature = || format!("{} ({})", atom.name, columns.join(", "));
     if named == 0 {

@@ -371,16 +371,31 @@ fn has_value(term: &Term, known: &BTreeSet<String>, declared: &BTreeSet<String>)
     !matches!(term, Term::Wildcard(_)) && !term.words().iter().any(open)
 }
 
-fn object(name: &str) -> ast::ObjectName {
+/// Whether a predicate is a demand.
+pub fn is_demand(name: &str) -> bool {
+    name.starts_with(DEMAND)
+}
+
+/// Whether a predicate is a copy.
+pub fn is_copy(name: &str) -> bool {
+    name.starts_with(COPY)
+}
+
+/// A name as an atom has it.
+pub fn object(name: &str) -> ast::ObjectName {
     ast::ObjectName::from(vec![ast::Ident::with_quote('"', name)])
 }
 
 /// The name of a copy, which no rule can have been given.
 fn copy_name(number: usize) -> String {
-    format!("copy {number}")
+    format!("{COPY}{number}")
 }
+
+const COPY: &str = "copy ";
 
 /// The name of the demand for a copy.
 fn demand_name(number: usize) -> String {
-    format!("demand {number}")
+    format!("{DEMAND}{number}")
 }
+
+const DEMAND: &str = "demand ";

@@ -4,7 +4,7 @@
 //! that they come from; so there is one parser and one meaning. An attribute `:edge/to` is the
 //! relation `edge.to` of an entity and a value, a call `(path ?x ?y)` the relation `path`. What
 //! `:in` names is `$1`, `$2`, … in that order; `$` and `%`, the database and its rules, are always
-//! there.
+//! there. More rules may stand in a section `:rules`, or in the string that USING gives for `%`.
 //!
 //! Aggregates keep Datomic's meaning: they range over the set of the variables that are found,
 //! widened by `:with`. So the body derives that set by a rule, and the query asks the rule.
@@ -22,14 +22,14 @@ const DEPTH_MAX: usize = 200;
 
 /// A form, and the characters that it is.
 #[derive(Clone, Debug)]
-struct Form {
-    kind: Kind,
-    from: u32,
-    to: u32,
+pub(super) struct Form {
+    pub(super) kind: Kind,
+    pub(super) from: u32,
+    pub(super) to: u32,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+pub(super) enum Kind {
     List(Vec<Form>),
     Vector(Vec<Form>),
     Map(Vec<Form>),
@@ -43,15 +43,72 @@ enum Kind {
 ///
 /// Errors: 42601 with the place, 0A000 for forms that are not there.
 pub fn tokens(lines: &Lines, text: &str, base: u32) -> Result<Vec<TokenWithSpan>> {
+    tokens_with(lines, text, base, &mut vec![])
+}
+
+/// The same. `given`: what stands for the inputs; the one for `%`, a string of rules, is taken.
+pub fn tokens_with(
+    lines: &Lines,
+    text: &str,
+    base: u32,
+    given: &mut Vec<&[TokenWithSpan]>,
+) -> Result<Vec<TokenWithSpan>> {
+    let form = form_of(text, base)?;
+    let mut spelled =
+        Spelled { lines, tokens: vec![], rules: vec![], inputs: vec![], around: vec![], made: 0 };
+    spelled.query(&form, given)?;
+    let mut tokens = spelled.rules;
+    tokens.extend(spelled.tokens);
+    Ok(tokens)
+}
+
+/// The one form that a text is.
+fn form_of(text: &str, base: u32) -> Result<Form> {
     let mut reader = Reader { chars: text.chars().collect(), at: 0, base };
     let form = reader.form(0)?;
     reader.blanks();
     if reader.at < reader.chars.len() {
         return Err(reader.fault());
     }
-    let mut spelled = Spelled { lines, tokens: vec![], inputs: vec![] };
-    spelled.query(&form)?;
-    Ok(spelled.tokens)
+    Ok(form)
+}
+
+/// A string with blanks in the place of comments, if it begins with queries in EDN: in those a
+/// semicolon is no end of a statement.
+pub fn without_comments(text: &str) -> std::borrow::Cow<'_, str> {
+    let begins = |rest: &str| rest.trim_start().starts_with(['[', '{']);
+    if !begins(text) || !text.contains(';') {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut depth, mut in_text, mut comment, mut escaped) = (0usize, false, false, false);
+    for (at, c) in text.char_indices() {
+        comment = comment && c != '\n';
+        if comment {
+            out.push(' ');
+            continue;
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ if in_text => {}
+            '[' | '(' | '{' => depth += 1,
+            ']' | ')' | '}' => depth = depth.saturating_sub(1),
+            ';' if depth > 0 => {
+                comment = true;
+                out.push(' ');
+                continue;
+            }
+            ';' if !begins(&text[at + 1..]) => {
+                out.push_str(&text[at..]);
+                return out.into();
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out.into()
 }
 
 struct Reader {
@@ -174,24 +231,30 @@ impl Reader {
     }
 }
 
-fn unsupported(what: &str, from: u32) -> Error {
+pub(super) fn unsupported(what: &str, from: u32) -> Error {
     Error::unsupported(what, "Write the query as rules: FIND \u{2026} WHERE \u{2026}.")
         .at(Some(from + 1))
 }
 
-fn fault_at(form: &Form, message: &str) -> Error {
+pub(super) fn fault_at(form: &Form, message: &str) -> Error {
     Error::new(SqlState::SYNTAX_ERROR, message).at(Some(form.from + 1))
 }
 
 /// Tokens that were spelled, and the names of the inputs.
-struct Spelled<'a> {
+pub(super) struct Spelled<'a> {
     lines: &'a Lines,
-    tokens: Vec<TokenWithSpan>,
-    inputs: Vec<String>,
+    pub(super) tokens: Vec<TokenWithSpan>,
+    /// Rules that stand before them.
+    pub(super) rules: Vec<TokenWithSpan>,
+    pub(super) inputs: Vec<String>,
+    /// The clauses among which the one stands that is being spelled.
+    pub(super) around: Vec<Form>,
+    /// How many clauses have become rules.
+    pub(super) made: usize,
 }
 
 impl Spelled<'_> {
-    fn put(&mut self, form: &Form, token: Token) {
+    pub(super) fn put(&mut self, form: &Form, token: Token) {
         let end = self.lines.location(form.to);
         // A form ends where its last character does, also at the end of a line.
         let end = match form.to.checked_sub(1).map(|last| self.lines.location(last)) {
@@ -212,7 +275,7 @@ impl Spelled<'_> {
     }
 
     /// A query: a vector or a map of its sections.
-    fn query(&mut self, form: &Form) -> Result<()> {
+    fn query(&mut self, form: &Form, given: &mut Vec<&[TokenWithSpan]>) -> Result<()> {
         let mut sections: Vec<(String, Vec<Form>)> = vec![];
         match &form.kind {
             Kind::Vector(forms) => {
@@ -240,7 +303,7 @@ impl Spelled<'_> {
             _ => return Err(fault_at(form, "a query in EDN is a vector or a map")),
         }
         for (name, inside) in &sections {
-            if !["find", "with", "in", "where"].contains(&name.as_str()) {
+            if !["find", "with", "in", "where", "rules"].contains(&name.as_str()) {
                 let from = inside.first().map_or(form.from, |first| first.from);
                 return Err(unsupported(&format!("the section :{name}"), from));
             }
@@ -249,8 +312,13 @@ impl Spelled<'_> {
             let named = sections.iter().filter(|(other, _)| other == name);
             named.flat_map(|(_, inside)| inside.clone()).collect::<Vec<_>>()
         };
-        self.read_inputs(&section("in"))?;
-        self.rules(form, &section("find"), &section("with"), &section("where"))
+        let inputs = section("in");
+        self.read_inputs(&inputs)?;
+        for rules in section("rules") {
+            self.given_rules(std::slice::from_ref(&rules))?;
+        }
+        self.rules_of_using(&inputs, given)?;
+        self.whole(form, &section("find"), &section("with"), &section("where"))
     }
 
     fn read_inputs(&mut self, inputs: &[Form]) -> Result<()> {
@@ -264,8 +332,30 @@ impl Spelled<'_> {
         Ok(())
     }
 
+    /// The rules that USING gives for `%`, as a string.
+    fn rules_of_using(&mut self, inputs: &[Form], given: &mut Vec<&[TokenWithSpan]>) -> Result<()> {
+        let named = inputs.iter().filter(|input| symbol(input) != Some("$"));
+        let Some(at) = named.clone().position(|input| symbol(input) == Some("%")) else {
+            return Ok(());
+        };
+        if given.len() != named.count() {
+            return Ok(());
+        }
+        let [TokenWithSpan { token: Token::SingleQuotedString(text), span }] = given.remove(at)
+        else {
+            return Err(unsupported("rules that are no string", inputs[0].from));
+        };
+        let base = self.lines.position(span.start).unwrap_or(0);
+        match form_of(text, base)?.kind {
+            Kind::Vector(rules) => self.given_rules(&rules),
+            _ => {
+                Err(Error::new(SqlState::SYNTAX_ERROR, "rules in EDN are a vector").at(Some(base)))
+            }
+        }
+    }
+
     /// `found(variables) <- where. FIND find WHERE found(variables)`.
-    fn rules(&mut self, form: &Form, find: &[Form], with: &[Form], body: &[Form]) -> Result<()> {
+    fn whole(&mut self, form: &Form, find: &[Form], with: &[Form], body: &[Form]) -> Result<()> {
         let (Some(first), Some(_)) = (find.first(), body.first()) else {
             return Err(fault_at(form, "a query has :find and :where"));
         };
@@ -290,16 +380,8 @@ impl Spelled<'_> {
         if variables.is_empty() {
             return Err(unsupported("a query that finds nothing but its inputs", first.from));
         }
-        self.call(form, FOUND, &variables)?;
-        self.put(form, Token::Lt);
-        let arrow = self.tokens.last().map(|token| token.span);
-        self.put(form, Token::Minus);
-        if let (Some(span), Some(minus)) = (arrow, self.tokens.last_mut()) {
-            // The two signs of an arrow stick together.
-            minus.span = Span::new(span.end, span.end);
-        }
-        self.clauses(body, Token::Comma)?;
-        self.put(form, Token::Period);
+        self.around = body.to_vec();
+        self.head_and_body(form, FOUND, &variables, body)?;
         self.word(form, "FIND");
         for (at, term) in find.iter().enumerate() {
             if at > 0 {
@@ -334,7 +416,17 @@ impl Spelled<'_> {
         Ok(())
     }
 
-    fn clauses(&mut self, clauses: &[Form], between: Token) -> Result<()> {
+    /// The arrow of a rule, whose two signs stick together.
+    pub(super) fn arrow(&mut self, form: &Form) {
+        self.put(form, Token::Lt);
+        let arrow = self.tokens.last().map(|token| token.span);
+        self.put(form, Token::Minus);
+        if let (Some(span), Some(minus)) = (arrow, self.tokens.last_mut()) {
+            minus.span = Span::new(span.end, span.end);
+        }
+    }
+
+    pub(super) fn clauses(&mut self, clauses: &[Form], between: &Token) -> Result<()> {
         for (at, clause) in clauses.iter().enumerate() {
             if at > 0 {
                 self.put(clause, between.clone());
@@ -344,7 +436,7 @@ impl Spelled<'_> {
         Ok(())
     }
 
-    fn clause(&mut self, clause: &Form) -> Result<()> {
+    pub(super) fn clause(&mut self, clause: &Form) -> Result<()> {
         match &clause.kind {
             Kind::Vector(parts) => match parts.as_slice() {
                 [Form { kind: Kind::List(call), .. }] => self.expression(clause, call),
@@ -375,14 +467,7 @@ impl Spelled<'_> {
             return Err(unsupported("a pattern without an attribute", attribute.from));
         };
         match name.split_once('/') {
-            Some((schema, name)) => {
-                // A name with a point is one where its tokens stick together.
-                let point = attribute.from + 1 + schema.chars().count() as u32;
-                let part = |from, to| Form { from, to, ..attribute.clone() };
-                self.name(&part(attribute.from, point), schema);
-                self.put(&part(point, point + 1), Token::Period);
-                self.name(&part(point + 1, attribute.to), name);
-            }
+            Some((schema, name)) => self.qualified(attribute, schema, name),
             None => self.name(attribute, name),
         }
         self.put(clause, Token::LParen);
@@ -396,34 +481,50 @@ impl Spelled<'_> {
         Ok(())
     }
 
+    /// A name with its schema. It is one where its tokens stick together.
+    fn qualified(&mut self, place: &Form, schema: &str, name: &str) {
+        let point = place.from + 1 + schema.chars().count() as u32;
+        let point = point.min(place.to.saturating_sub(2)).max(place.from + 1);
+        let part = |from, to| Form { from, to, ..place.clone() };
+        self.name(&part(place.from, point), schema);
+        self.put(&part(point, point + 1), Token::Period);
+        self.name(&part(point + 1, place.to), name);
+    }
+
     /// `(path ?x ?y)`, `(not …)`, `(or …)`, `(and …)`.
     fn call_clause(&mut self, clause: &Form, parts: &[Form]) -> Result<()> {
         let Some((first, rest)) = parts.split_first() else {
             return Err(fault_at(clause, "an empty clause"));
         };
         match symbol(first) {
-            Some("not") if rest.len() == 1 => {
-                self.put(first, Token::ExclamationMark);
-                self.clause(&rest[0])
-            }
-            Some(connective @ ("or" | "and")) => {
-                let between = if connective == "or" { Token::Pipe } else { Token::Comma };
+            Some("not") if !rest.is_empty() => self.not(clause, first, rest),
+            Some(connective @ ("or" | "and")) if !rest.is_empty() => {
+                let is_or = connective == "or";
+                let between = if is_or { Token::Pipe } else { Token::Comma };
+                let before = self.around.len();
+                self.around.extend(rest.iter().filter(|_| !is_or).cloned());
                 self.put(first, Token::LParen);
-                self.clauses(rest, between)?;
+                self.clauses(rest, &between)?;
                 self.put(clause, Token::RParen);
+                self.around.truncate(before);
                 Ok(())
             }
-            Some("not" | "not-join" | "or-join") => Err(unsupported(
-                &format!("this form of {}", symbol(first).unwrap_or("")),
-                first.from,
-            )),
-            Some(name) if !name.starts_with('?') => self.call(first, name, rest),
+            Some(name @ ("not-join" | "or-join")) => self.join(clause, name, rest),
+            Some(name @ ("not" | "or" | "and")) => {
+                Err(fault_at(first, &format!("{name} has clauses in it")))
+            }
+            Some(name) if !name.starts_with('?') => self.call_at(first, clause, name, rest),
             _ => Err(fault_at(first, "a call begins with the name of a rule")),
         }
     }
 
-    fn call(&mut self, place: &Form, name: &str, args: &[Form]) -> Result<()> {
-        self.name(place, name);
+    pub(super) fn call(&mut self, place: &Form, name: &str, args: &[Form]) -> Result<()> {
+        match name.split_once('/') {
+            Some((schema, name)) if !schema.is_empty() && !name.is_empty() => {
+                self.qualified(place, schema, name);
+            }
+            _ => self.name(place, name),
+        }
         self.put(place, Token::LParen);
         for (at, arg) in args.iter().enumerate() {
             if at > 0 {
@@ -432,6 +533,15 @@ impl Spelled<'_> {
             self.term(arg)?;
         }
         self.put(place, Token::RParen);
+        Ok(())
+    }
+
+    /// The call of a relation, whose text is the whole clause.
+    fn call_at(&mut self, first: &Form, clause: &Form, name: &str, args: &[Form]) -> Result<()> {
+        self.call(first, name, args)?;
+        if let Some(last) = self.tokens.pop() {
+            self.put(clause, last.token);
+        }
         Ok(())
     }
 
@@ -518,13 +628,13 @@ impl Spelled<'_> {
     }
 }
 
-fn symbol(form: &Form) -> Option<&str> {
+pub(super) fn symbol(form: &Form) -> Option<&str> {
     match &form.kind {
         Kind::Symbol(name) => Some(name),
         _ => None,
     }
 }
 
-fn is_variable(form: &Form) -> bool {
+pub(super) fn is_variable(form: &Form) -> bool {
     symbol(form).is_some_and(|name| name.starts_with('?'))
 }

@@ -102,7 +102,8 @@ impl Binder<'_, '_> {
         Ok(Query::of(body.plan.select(exprs), columns))
     }
 
-    fn head_value(&mut self, rule: &Rule, term: &Term, body: &Body) -> Result<Bound> {
+    /// What a term of a head is over the rows of a body.
+    pub fn head_value(&mut self, rule: &Rule, term: &Term, body: &Body) -> Result<Bound> {
         match term {
             Term::Variable(name) if rule.body.is_empty() => Err(unbound_fact(&rule.text, name)),
             Term::Value(value) => self.value_of(rule, value, body),
@@ -154,7 +155,7 @@ impl Binder<'_, '_> {
     }
 
     /// The distinct bindings of all variables of a body.
-    fn bindings(&mut self, rule: &Rule, ways: &[Vec<&Literal>], known: &Known) -> Result<Body> {
+    pub fn bindings(&mut self, rule: &Rule, ways: &[Vec<&Literal>], known: &Known) -> Result<Body> {
         let (mut united, mut names) = (None, vec![]);
         for way in ways {
             let mut body = self.conjunction(rule, way, known)?;

@@ -10,12 +10,14 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result, SqlState};
 use crate::expr::functions::aggregates::is_aggregate;
+use crate::plan::observed::Measures;
 use crate::sql::bind::name;
 use crate::sql::datalog::ast::{
-    Argument, Atom, Extreme, HeadTerm, Literal, Name, Program, Rule, Term, Value,
+    Argument, Atom, Extreme, Goal, HeadTerm, Literal, Name, Program, Rule, Term, Value,
 };
 use crate::sql::datalog::text::{matching, split, top_level};
-use crate::sql::parse::cursor::{is_word, parse_tokens};
+use crate::sql::parse::analyze;
+use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
 use crate::sql::parse::limits;
 use crate::sql::stack;
@@ -115,6 +117,16 @@ pub fn begins_find(tokens: &[TokenWithSpan]) -> bool {
     first && !begins_rule(tokens) && top_level(tokens).any(|at| at > 1 && is_where(tokens, at))
 }
 
+/// Whether these tokens begin `EXPLAIN WHY`, with what may stand in between.
+pub fn begins_why(tokens: &[TokenWithSpan]) -> bool {
+    let word = |at: usize, word: &str| tokens.get(at).is_some_and(|t| is_word(&t.token, word));
+    let at = match tokens.get(1).map(|token| &token.token) {
+        Some(Token::LParen) => matching(&tokens[1..]).map_or(1, |closing| closing + 2),
+        _ => 1,
+    };
+    word(0, "explain") && word(at, "why")
+}
+
 fn is_where(tokens: &[TokenWithSpan], at: usize) -> bool {
     is_word(&tokens[at].token, "where")
 }
@@ -132,12 +144,14 @@ impl Parse<'_> {
                 tokens = &tokens[1..];
                 continue;
             }
-            if program.find.is_some() {
-                let hint = "FIND ends a program: put the rules before it.";
+            if program.find.is_some() || program.why.is_some() {
+                let hint = "A question ends a program: put the rules before it.";
                 return Err(self.source.near(first).with_hint(hint));
             }
             let (own, length) = clause(tokens);
-            if begins_find(own) {
+            if begins_why(own) {
+                program.why = Some(self.why(own)?);
+            } else if begins_find(own) {
                 let end = tail_at(own);
                 program.find = Some(self.find(&own[..end])?);
                 program.tail = own[end..].to_vec();
@@ -161,6 +175,30 @@ impl Parse<'_> {
             .at(self.source.lines.of_span(next.span)));
         }
         Ok(())
+    }
+
+    /// `EXPLAIN [( options )] WHY [NOT] [( options )] [AS JSON] [FOR] fact`.
+    fn why(&self, tokens: &[TokenWithSpan]) -> Result<Goal> {
+        let mut cursor = Cursor::new(self.source, tokens);
+        let mut measures = Measures::default();
+        let options = |cursor: &mut Cursor<'_>, measures: &mut Measures| match cursor.peek(0)
+            == Some(&Token::LParen)
+        {
+            true => analyze::options(cursor, measures),
+            false => Ok(()),
+        };
+        cursor.expect_words(&["explain"])?;
+        options(&mut cursor, &mut measures)?;
+        cursor.expect_words(&["why"])?;
+        let negated = cursor.words(&["not"]);
+        options(&mut cursor, &mut measures)?;
+        analyze::format(&mut cursor, &mut measures)?;
+        cursor.words(&["for"]);
+        let hint = "Name a fact: EXPLAIN WHY path(1, 3).";
+        match self.atom(cursor.rest())? {
+            Some(atom) => Ok(Goal { atom, negated, json: measures.json }),
+            None => Err(cursor.error().with_hint(hint)),
+        }
     }
 
     /// `FIND terms WHERE body`.

@@ -25,6 +25,7 @@ use crate::sql::datalog::ast::{
     Argument, Atom, HeadTerm, Literal, Name, Program, Rule, Term, Value,
 };
 use crate::sql::datalog::demand::{Facts, demanded};
+use crate::sql::datalog::monotone;
 use crate::sql::datalog::head::{Lattice, column_names, lattice_of};
 use crate::sql::datalog::strata::{Stratum, strata};
 
@@ -83,19 +84,31 @@ impl Known {
 struct BoundRules {
     plan: Plan,
     columns: Vec<OutputColumn>,
-    known: Known,
-    strata: Vec<Stratum>,
+    layers: BoundLayers,
+}
+
+/// Rules that are bound.
+pub struct BoundLayers {
+    /// What is known of their predicates.
+    pub known: Known,
+    /// Their strata.
+    pub strata: Vec<Stratum>,
+    /// What each stratum derives.
+    pub layers: Vec<Layer>,
 }
 
 /// What stands around a query: the predicates that it may read.
-enum Layer {
+#[derive(Clone)]
+pub enum Layer {
+    /// A predicate that does not depend on itself.
     Plain(u64, Plan),
-    /// With what is said of it where it does not end.
+    /// A recursion, with what is said of it where it does not end.
     Recursive(Vec<Binding>, String),
 }
 
 impl Layer {
-    fn ids(&self) -> BTreeSet<u64> {
+    /// The locals that it binds.
+    pub fn ids(&self) -> BTreeSet<u64> {
         match self {
             Layer::Plain(id, _) => BTreeSet::from([*id]),
             Layer::Recursive(bindings, _) => bindings.iter().map(|b| b.id).collect(),
@@ -129,6 +142,30 @@ impl Binder<'_, '_> {
         find: Option<&Rule>,
         wanted: Option<&Name>,
     ) -> Result<BoundRules> {
+        let bound = self.bind_layers(rules)?;
+        let (plan, columns) = match (find, wanted) {
+            (Some(find), _) => {
+                check_variables(find)?;
+                let rules = std::slice::from_ref(find);
+                let query = self.set_of(rules, &bound.known, None, None)?;
+                let query = query.ok_or_else(unfinished)?;
+                (query.plan, query.columns)
+            }
+            (None, Some(name)) => bound.known.rows(name)?,
+            (None, None) => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "a program that asks nothing stands alone as a statement",
+                )
+                .with_hint("End it with FIND \u{2026} WHERE \u{2026}."));
+            }
+        };
+        let relation = self.around(plan.relation, bound.layers.clone());
+        Ok(BoundRules { plan: Plan { relation, types: plan.types }, columns, layers: bound })
+    }
+
+    /// Rules, stratum by stratum.
+    pub fn bind_layers(&mut self, rules: &[Rule]) -> Result<BoundLayers> {
         let mut known = Known::default();
         let mut layers = vec![];
         let strata = strata(rules)?;
@@ -139,24 +176,7 @@ impl Binder<'_, '_> {
             };
             layers.push(layer);
         }
-        let (plan, columns) = match (find, wanted) {
-            (Some(find), _) => {
-                check_variables(find)?;
-                let rules = std::slice::from_ref(find);
-                let query = self.set_of(rules, &known, None, None)?.ok_or_else(unfinished)?;
-                (query.plan, query.columns)
-            }
-            (None, Some(name)) => known.rows(name)?,
-            (None, None) => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    "a program that asks nothing stands alone as a statement",
-                )
-                .with_hint("End it with FIND \u{2026} WHERE \u{2026}."));
-            }
-        };
-        let relation = self.around(plan.relation, layers);
-        Ok(BoundRules { plan: Plan { relation, types: plan.types }, columns, known, strata })
+        Ok(BoundLayers { known, strata, layers })
     }
 
     /// The same by demand; none where that is off, or where nothing is gained by it.
@@ -167,14 +187,31 @@ impl Binder<'_, '_> {
         wanted: Option<&Name>,
         bound: &BoundRules,
     ) -> Result<Option<Plan>> {
-        if (self.cx.variables)("weir.demand").is_some_and(|value| value == "off") {
-            return Ok(None);
-        }
         let asked = match (find, wanted) {
             (Some(find), _) => find.clone(),
             (None, Some(name)) => whole_of(name, bound.columns.len()),
             (None, None) => return Ok(None),
         };
+        let Some((rules, find)) = self.demanded_rules(rules, &asked, &bound.layers) else {
+            return Ok(None);
+        };
+        let by_demand = self.bind_rules(&rules, Some(&find), None)?;
+        let scalars = |plan: &Plan| plan.types.iter().map(|ty| ty.scalar).collect::<Vec<_>>();
+        let same = scalars(&by_demand.plan) == scalars(&bound.plan);
+        Ok(same.then_some(by_demand.plan))
+    }
+
+    /// The rules and the query that derive only what is asked for; none where that is off, or
+    /// where nothing is gained by it.
+    pub fn demanded_rules(
+        &mut self,
+        rules: &[Rule],
+        asked: &Rule,
+        bound: &BoundLayers,
+    ) -> Option<(Vec<Rule>, Rule)> {
+        if (self.cx.variables)("weir.demand").is_some_and(|value| value == "off") {
+            return None;
+        }
         let types = |name: &str| bound.known.get(name)?.types.clone();
         let mut fits = |value: &Value, ty: ColumnType| {
             let scope = Scope::default();
@@ -186,15 +223,11 @@ impl Binder<'_, '_> {
             })
         };
         let mut facts = Facts { strata: &bound.strata, types: &types, fits: &mut fits };
-        let Some((rules, find)) = demanded(rules, &asked, &mut facts) else { return Ok(None) };
-        let by_demand = self.bind_rules(&rules, Some(&find), None)?;
-        let scalars = |plan: &Plan| plan.types.iter().map(|ty| ty.scalar).collect::<Vec<_>>();
-        let same = scalars(&by_demand.plan) == scalars(&bound.plan);
-        Ok(same.then_some(by_demand.plan))
+        demanded(rules, asked, &mut facts)
     }
 
     /// The relation with the layers that it reads, itself or through others.
-    fn around(&mut self, mut relation: Relation, layers: Vec<Layer>) -> Relation {
+    pub fn around(&mut self, mut relation: Relation, layers: Vec<Layer>) -> Relation {
         for layer in layers.into_iter().rev() {
             if !relation.reads_local(&layer.ids()) {
                 continue;
@@ -307,7 +340,7 @@ impl Binder<'_, '_> {
     }
 
     /// What rules of one predicate derive, as a set; in these types, where they are given.
-    fn set_of(
+    pub fn set_of(
         &mut self,
         rules: &[Rule],
         known: &Known,
@@ -399,7 +432,11 @@ impl Binder<'_, '_> {
     }
 
     /// Binds something of a rule: what is wrong in it names the rule.
-    fn of_rule<T>(&mut self, rule: &Rule, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub fn of_rule<T>(
+        &mut self,
+        rule: &Rule,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         let Some(lines) = &rule.lines else {
             return bind(self).map_err(|error| in_rule(rule, error));
         };
@@ -445,8 +482,9 @@ fn names_of(columns: &[OutputColumn]) -> Vec<String> {
     columns.iter().map(|column| column.name.clone()).collect()
 }
 
-/// Fails where rules of one name differ in arity, or a rule in the case of its variables.
-fn check_rules(rules: &[Rule]) -> Result<()> {
+/// Fails where rules of one name differ in arity, or a rule in the case of its variables, and where
+/// a cycle is none that rules may have.
+pub fn check_rules(rules: &[Rule]) -> Result<()> {
     let mut arity: BTreeMap<&str, &Rule> = BTreeMap::new();
     for rule in rules {
         check_variables(rule).map_err(|error| in_rule(rule, error))?;
@@ -465,7 +503,7 @@ fn check_rules(rules: &[Rule]) -> Result<()> {
             .at(rule.name.position));
         }
     }
-    Ok(())
+    monotone::check(rules, &strata(rules)?)
 }
 
 /// Fails where two names differ in their case alone: SQL makes one of them.
@@ -509,6 +547,7 @@ fn no_types(rule: &Rule) -> Error {
     .at(rule.name.position)
 }
 
-fn unfinished() -> Error {
+/// The error of rules that derive nothing at all.
+pub fn unfinished() -> Error {
     Error::internal("a rule without rows")
 }

@@ -10,8 +10,10 @@ use std::borrow::Cow;
 
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
-use crate::error::Result;
-use crate::sql::datalog::parse::{begins_find, begins_rule, clause, is_fact, program, tail_at};
+use crate::error::{Error, Result, SqlState};
+use crate::sql::datalog::parse::{
+    begins_find, begins_rule, begins_why, clause, is_fact, program, tail_at,
+};
 use crate::sql::datalog::text::{Stretch, quoted_at, quoted_length, text_of};
 use crate::sql::parse::cursor::is_word;
 use crate::sql::parse::fault::Source;
@@ -44,7 +46,8 @@ pub fn recognize<'t>(source: &Source<'_>, tokens: &'t [TokenWithSpan]) -> Result
     let mut found = Recognized { tokens: Cow::Borrowed(tokens), rules: None, deep: false };
     let is_head = !NO_HEADS.iter().any(|word| is_word(&tokens[0].token, word));
     let is_edn = matches!(tokens[0].token, Token::LBracket | Token::LBrace);
-    let starts = is_edn || is_head && (begins_rule(tokens) || is_fact(tokens));
+    let starts =
+        is_edn || begins_why(tokens) || is_head && (begins_rule(tokens) || is_fact(tokens));
     if !starts && !tokens.iter().any(|t| is_word(&t.token, "find") || is_word(&t.token, "datalog"))
     {
         return Ok(found);
@@ -70,6 +73,13 @@ pub fn recognize<'t>(source: &Source<'_>, tokens: &'t [TokenWithSpan]) -> Result
         found.deep |= limits::check_depth(&text.tokens)?;
         let parsed = program(source, &text.tokens)?;
         let alone = at == 0 && length == tokens.len();
+        if let Some(why) = parsed.why.as_ref().filter(|_| !alone || text.rule.is_some()) {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "EXPLAIN WHY is a statement of its own",
+            )
+            .at(why.atom.position));
+        }
         if alone && parsed.find.is_none() && text.rule.is_none() {
             found.rules = Some(stretch);
             return Ok(found);

@@ -30,6 +30,8 @@ pub struct Text {
     pub rule: Option<(String, Span)>,
     /// The word `DATALOG`, where the program is quoted.
     pub word: Option<Span>,
+    /// Whether it is a query in EDN.
+    pub edn: bool,
 }
 
 impl Stretch {
@@ -48,7 +50,7 @@ impl Stretch {
 
     /// The tokens of `text`, which stands in the place of the stretch.
     fn tokens_of(self, lines: &Lines, text: &str) -> Result<Vec<TokenWithSpan>> {
-        if text.trim_start().starts_with(['[', '{']) {
+        if is_edn(text) {
             return edn::tokens(lines, text, self.from);
         }
         let own = Lines::of(text);
@@ -69,6 +71,11 @@ impl Stretch {
     }
 }
 
+/// Whether a program is a query in EDN.
+fn is_edn(text: &str) -> bool {
+    text.trim_start().starts_with(['[', '{'])
+}
+
 /// The text of the program in a stretch.
 pub fn text_of(lines: &Lines, stretch: Stretch) -> Result<Text> {
     let tokens = stretch.tokens(lines)?;
@@ -76,7 +83,10 @@ pub fn text_of(lines: &Lines, stretch: Stretch) -> Result<Text> {
         Some(first) if is_word(&first.token, "datalog") && quoted_at(&tokens, 0).is_some() => {
             quoted(lines, &tokens)
         }
-        _ => Ok(Text { tokens, rule: None, word: None }),
+        _ => {
+            let edn = is_edn(lines.slice(stretch.from, stretch.to));
+            Ok(Text { tokens, rule: None, word: None, edn })
+        }
     }
 }
 
@@ -137,13 +147,16 @@ fn quoted(lines: &Lines, tokens: &[TokenWithSpan]) -> Result<Text> {
     let tag_chars = u32::try_from(written[..tag].chars().count()).map_err(|_| broken())?;
     let inner = Stretch { from: whole.from + tag_chars, to: whole.to - tag_chars };
     let text = without_line_comments(lines.slice(inner.from, inner.to));
-    let found = inner.tokens_of(lines, &text)?;
-    let given = match tokens.get(at + 2..tokens.len() - 1) {
+    let mut given = match tokens.get(at + 2..tokens.len() - 1) {
         Some(list) if tokens.len() > at + 1 => arguments(list),
         _ => vec![],
     };
+    let found = match is_edn(&text) {
+        true => edn::tokens_with(lines, &text, inner.from, &mut given)?,
+        false => inner.tokens_of(lines, &text)?,
+    };
     let tokens_of = substituted(found, &given, lines)?;
-    Ok(Text { tokens: tokens_of, rule, word: Some(tokens[0].span) })
+    Ok(Text { tokens: tokens_of, rule, word: Some(tokens[0].span), edn: is_edn(&text) })
 }
 
 /// What is given by `USING (…)`, from behind its parenthesis up to the closing one.

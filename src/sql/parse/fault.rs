@@ -29,11 +29,11 @@ impl Source<'_> {
 
     /// The text of tokens as they were written.
     pub fn text_of(&self, tokens: &[TokenWithSpan]) -> String {
-        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
-            return String::new();
-        };
+        // Tokens that were spelled from other forms need not be in the order of their places.
         let place = |location| self.lines.position(location).and_then(|p| p.checked_sub(1));
-        let (Some(start), Some(end)) = (place(first.span.start), place(last.span.end)) else {
+        let start = tokens.iter().filter_map(|token| place(token.span.start)).min();
+        let end = tokens.iter().filter_map(|token| place(token.span.end)).max();
+        let (Some(start), Some(end)) = (start, end) else {
             return String::new();
         };
         let range = byte_offset(self.text, start)..byte_offset(self.text, end);

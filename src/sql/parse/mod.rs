@@ -6,7 +6,7 @@
 //! `grouping` and their like have spelled what it lacks within a query. `position` maps places in
 //! the token stream to the characters of the string.
 
-mod analyze;
+pub(in crate::sql) mod analyze;
 pub(in crate::sql) mod asof;
 pub mod ast;
 pub(in crate::sql) mod between;

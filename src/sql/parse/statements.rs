@@ -9,6 +9,7 @@ use sqlparser::ast as sqlast;
 use sqlparser::tokenizer::Token;
 
 use crate::error::Result;
+use crate::sql::datalog::edn::without_comments;
 use crate::sql::datalog::recognize::recognize;
 use crate::sql::parse::ast::Statement;
 use crate::sql::parse::fault::Source;
@@ -83,6 +84,7 @@ impl fmt::Debug for ParsedStatement {
 /// Errors: 42601 with the position, 54000 and 54001 where a limit is passed.
 pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     limits::check_bytes(text)?;
+    let text = &*without_comments(text);
     let lines = Lines::of(text);
     let source = Source { text, lines: &lines };
     let tokens = grouping::rewrite(frames::rewrite(tokenize(&source)?));
