@@ -1,7 +1,8 @@
 //! Plans: what is to be computed ([`relation`]), by which operators ([`physical`]), and what else
 //! a client may ask for ([`statement`]).
 //!
-//! Why a fact of a program holds is [`why`]; what was seen of a plan while it ran is an [`observed::Observation`].
+//! Why a fact of a program holds is [`why`].
+//! What was seen of a plan while it ran is an [`observed::Observation`].
 //!
 //! Floor 2: built from expressions and types; knows no name and no front end.
 

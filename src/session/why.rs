@@ -1,13 +1,13 @@
 //! EXPLAIN WHY: a derivation of a fact, found in the content of one snapshot.
 //!
-//! A rule is asked for an instance that derives the fact, then its facts are explained the same way.
+//! A rule is asked for an instance that derives the fact, then its facts are explained alike.
 //! In a recursion each fact has a height, the round in which it appears at the earliest, and only
 //! instances of lower facts are looked at: so no fact is explained by itself, and the derivation is
 //! as low as there is one. The facts of a recursion are read once, with their heights, and only
 //! those that demand leaves.
 //!
-//! It is bounded: a fact is explained where it comes first, and after [`FACTS_MAX`] facts no further
-//! ones; of a group [`GROUP_MAX`] bindings are shown.
+//! It is bounded: a fact is explained where it comes first, after [`FACTS_MAX`] facts none is any
+//! more, and of a group [`GROUP_MAX`] bindings are shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -51,6 +51,21 @@ impl Search<'_> {
     /// Follows a body; answers whether it has bindings up to its end.
     async fn follow(&mut self, rule: usize, steps: &[Step], values: &[Held<'_>]) -> Result<bool> {
         let mut before: Option<Left> = None;
+        if let Some(what) = self.differing(steps, values) {
+            // A variable that stands in two columns of the head has two values.
+            let note = Some("fails in the head".to_owned());
+            let number = self.proofs.len();
+            let details = vec![("Literal", json!("head")), ("Fails", json!(true))];
+            self.proofs.push(Proof {
+                kind: Kind::Condition,
+                what,
+                note,
+                details,
+                ..Proof::default()
+            });
+            self.proofs[rule].from.push(number);
+            return Ok(false);
+        }
         for step in steps {
             let pairs: Vec<_> = step.head.iter().map(|(at, head)| (*at, values[*head])).collect();
             let bindings = matched(step.bindings.clone(), &pairs)?;
@@ -82,6 +97,17 @@ impl Search<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// What a variable would have to be at once, where the fact gives it two values.
+    fn differing(&self, steps: &[Step], values: &[Held<'_>]) -> Option<String> {
+        let names = &steps.last()?.names;
+        names.iter().enumerate().find_map(|(at, (name, column))| {
+            let first =
+                self.literal(values[*names[..at].iter().find(|(n, _)| n == name).map(|(_, c)| c)?]);
+            let other = self.literal(values[*column]);
+            (first != other).then(|| format!("{first} = {other}"))
+        })
     }
 
     /// The values of variables that have one alone: by the fact, or in all bindings so far.

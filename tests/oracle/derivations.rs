@@ -323,6 +323,18 @@ impl Check<'_> {
         let mut body: Vec<Literal> = vec![];
         for step in parts(told) {
             let text = step["Literal"].as_str()?;
+            if text == "head" {
+                let of = |head: &Head| match head {
+                    Head::Variable(v) => Some(*v),
+                    Head::Fold(_, of) if is_lattice && of.len() == 1 => Some(of[0]),
+                    _ => None,
+                };
+                let pairs = rule.head.iter().map(of).zip(row);
+                let pairs: Vec<_> = pairs.filter_map(|(v, value)| Some((v?, value))).collect();
+                return Some(
+                    pairs.iter().any(|(a, x)| pairs.iter().any(|(b, y)| a == b && x != y)),
+                );
+            }
             let same = |literal: &Literal| {
                 let own = literal.text(rule.style & !1).replace('!', "NOT ").replace("NOT =", "<>");
                 let named =

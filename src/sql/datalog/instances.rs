@@ -127,6 +127,8 @@ impl Binder<'_, '_> {
         let columns = |names: &[String]| -> Vec<usize> {
             names.iter().filter_map(|n| variables.iter().position(|v| v.name == *n)).collect()
         };
+        // Demand has put them in its own order.
+        found.sort_by_key(Shown::position);
         let shown = found.into_iter().map(|shown| match shown {
             Shown::Fact(atom, names) => {
                 let predicate = atom.bare_name().and_then(|n| among.numbers.get(&n).copied());
@@ -347,6 +349,19 @@ struct Names {
 enum Shown<'a> {
     Fact(&'a Atom, Vec<String>),
     Other(&'a Literal),
+}
+
+impl Shown<'_> {
+    /// Where it stands.
+    fn position(&self) -> Option<u32> {
+        match self {
+            Shown::Fact(atom, _) => atom.position,
+            Shown::Other(Literal::Atom(atom) | Literal::Not(atom)) => atom.position,
+            Shown::Other(Literal::Equal(a, ..)) => a.position(),
+            Shown::Other(Literal::Condition(value)) => value.position,
+            Shown::Other(Literal::Or(_, position)) => *position,
+        }
+    }
 }
 
 fn is_demanded(literal: &Literal) -> bool {

@@ -128,7 +128,8 @@ fn check_body(rule: &Rule, body: &[Literal], variable: &Moving<'_>) -> Result<()
                 // What is computed from it is a name for an expression, unless it has a value.
                 let is = |term: &Term| matches!(term, Term::Variable(n) if n.folded == *name);
                 if is(a) || is(b) {
-                    return fails(format!("\"{}\" is matched by =.", variable.name.written), *position);
+                    let what = format!("\"{}\" is matched by =.", variable.name.written);
+                    return fails(what, *position);
                 }
             }
             Literal::Condition(value) => {

@@ -25,8 +25,8 @@ use crate::sql::datalog::ast::{
     Argument, Atom, HeadTerm, Literal, Name, Program, Rule, Term, Value,
 };
 use crate::sql::datalog::demand::{Facts, demanded};
-use crate::sql::datalog::monotone;
 use crate::sql::datalog::head::{Lattice, column_names, lattice_of};
+use crate::sql::datalog::monotone;
 use crate::sql::datalog::strata::{Stratum, strata};
 
 /// How often the types of a recursion may widen.

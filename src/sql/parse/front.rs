@@ -4,6 +4,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
+use crate::sql::datalog::parse::begins_why;
+use crate::sql::datalog::text::Stretch;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
@@ -45,6 +47,11 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
     }
     if cursor.words(&["subscribe"]) {
         return subscribe::subscribe(cursor).map(|s| Statement::Subscribe(Box::new(s)));
+    }
+    if begins_why(tokens)
+        && let Some(stretch) = Stretch::of(source.lines, tokens)
+    {
+        return Ok(Statement::Rules(stretch));
     }
     if cursor.words(&["explain"]) {
         return explain::explain(cursor);
