@@ -56,6 +56,8 @@ mod support;
 mod tables;
 #[path = "oracle/times.rs"]
 mod times;
+#[path = "oracle/user_types.rs"]
+mod user_types;
 #[path = "oracle/values.rs"]
 mod values;
 #[path = "oracle/window.rs"]
@@ -141,8 +143,8 @@ impl Pair {
             coverage,
             planned: String::new(),
         };
+        tables::schema().iter().for_each(|sql| pair.both(sql));
         for table in tables::TABLES {
-            pair.both(&tables::create(table));
             let fill = tables::fill(&mut pair.rng, table, &mut pair.id);
             pair.both(&fill);
         }
@@ -395,10 +397,9 @@ fn parts_add_up() {
     let mut rng = StdRng::seed_from_u64(budget.seed);
     let weir = Weir::start(2);
     let (mut client, mut id) = (weir.client(), 0);
-    for table in tables::TABLES {
-        for sql in [tables::create(table), tables::fill(&mut rng, table, &mut id)] {
-            client.run(&sql).rows(&sql);
-        }
+    let fills = tables::TABLES.iter().map(|table| tables::fill(&mut rng, table, &mut id));
+    for sql in tables::schema().into_iter().chain(fills) {
+        client.run(&sql).rows(&sql);
     }
     let (mut faults, mut done) = (Vec::new(), 0);
     while budget.goes_on(done, SPLITS) {

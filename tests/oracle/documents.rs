@@ -30,7 +30,7 @@ impl Scope {
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, n) = (next(Type::Doc), next(Type::Doc), next(Type::Int));
         let text = next(Type::Text);
-        match rng.random_range(0..11) {
+        match rng.random_range(0..15) {
             0 => format!("({a} -> 'a')"),
             1 => format!("({a} -> {n})"),
             2 => format!("({a} #> '{{a,b}}')"),
@@ -41,6 +41,10 @@ impl Scope {
             7 => format!("CASE WHEN jsonb_typeof({a}) = 'object' THEN {a} - 'a' END"),
             8 => format!("jsonb_set('{{\"a\": 1}}', '{{a}}', {a})"),
             9 => format!("jsonb_strip_nulls({a})"),
+            10 => format!("jsonb_path_query_array({a}, '$[*] ? (@ > 0)')"),
+            11 => format!("jsonb_path_query_first({a}, '$.** ? (@.type() == \"number\")')"),
+            12 => format!("jsonb_path_query_first({a}, '$.a + $n', jsonb_build_object('n', {n}))"),
+            13 => format!("jsonb_path_query_array({a}, 'strict $.a')"),
             _ => format!("CASE WHEN jsonb_typeof({a}) = 'array' THEN {a} - 0 END"),
         }
     }
@@ -60,8 +64,11 @@ impl Scope {
     pub fn about_document(&self, rng: &mut StdRng, depth: usize) -> String {
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b) = (next(Type::Doc), next(Type::Doc));
-        match rng.random_range(0..4) {
+        match rng.random_range(0..7) {
             0 => format!("({a} @> {b})"),
+            4 => format!("({a} @? '$.a ? (@ >= 1)')"),
+            5 => format!("({a} @@ '$[*] == \"a\" || exists($.b)')"),
+            6 => format!("jsonb_path_exists({a}, 'strict $.a.b')"),
             1 => format!("({a} ? 'a')"),
             2 => format!("({a} ?| '{{a,b}}')"),
             _ => format!("({a} <@ {b})"),

@@ -37,6 +37,10 @@ impl Scope {
             Type::Doc => self.document(rng, depth - 1),
             Type::Range => self.range(rng, depth - 1),
             Type::Multi => self.multirange(rng, depth - 1),
+            Type::Mood => self.mood(rng, depth - 1),
+            Type::Small => self.small(rng, depth - 1),
+            Type::Pair => self.pair(rng, depth - 1),
+            Type::Spread => self.spread(rng, depth - 1),
         }
     }
 
@@ -75,6 +79,9 @@ impl Scope {
         }
         if ty == Type::Int && rng.random_bool(0.1) {
             return self.of_range(rng, depth);
+        }
+        if ty == Type::Int && rng.random_bool(0.1) {
+            return self.of_user_type(rng, depth);
         }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, text) = (next(ty), next(ty), next(Type::Text));
@@ -126,6 +133,9 @@ impl Scope {
         if rng.random_bool(0.15) {
             return self.of_document(rng, depth);
         }
+        if rng.random_bool(0.1) {
+            return self.text_of_user_type(rng, depth);
+        }
         let mut next = |ty| self.expression(rng, ty, depth);
         let (a, b, n) = (next(Type::Text), next(Type::Text), next(Type::Int));
         let other = next(Type::Date);
@@ -155,6 +165,9 @@ impl Scope {
         }
         if rng.random_bool(0.1) {
             return self.about_range(rng, depth);
+        }
+        if rng.random_bool(0.1) {
+            return self.about_user_type(rng, depth);
         }
         let ty = Type::ALL[rng.random_range(0..Type::ALL.len())];
         let comparison = ["=", "<>", "<", "<=", ">", ">="][rng.random_range(0..6)];

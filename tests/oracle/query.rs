@@ -36,10 +36,18 @@ pub enum Type {
     Range,
     /// An int4multirange.
     Multi,
+    /// An enum.
+    Mood,
+    /// A domain.
+    Small,
+    /// A composite type.
+    Pair,
+    /// A numrange.
+    Spread,
 }
 
 impl Type {
-    pub const ALL: [Type; 16] = [
+    pub const ALL: [Type; 20] = [
         Type::Int,
         Type::Big,
         Type::Numeric,
@@ -56,6 +64,10 @@ impl Type {
         Type::Doc,
         Type::Range,
         Type::Multi,
+        Type::Mood,
+        Type::Small,
+        Type::Pair,
+        Type::Spread,
     ];
 
     /// As SQL spells it.
@@ -77,12 +89,17 @@ impl Type {
             Type::Doc => "jsonb",
             Type::Range => "int4range",
             Type::Multi => "int4multirange",
+            Type::Mood => "mood",
+            Type::Small => "small",
+            Type::Pair => "pair",
+            Type::Spread => "numrange",
         }
     }
 
     /// Whether there are `min` and `max` of it.
     pub fn has_extremes(self) -> bool {
-        !matches!(self, Type::Bool | Type::Bits | Type::Doc | Type::Range | Type::Multi)
+        let has_none = matches!(self, Type::Bool | Type::Bits | Type::Doc | Type::Pair);
+        !has_none && !matches!(self, Type::Range | Type::Multi | Type::Spread)
     }
 }
 

@@ -34,8 +34,8 @@ impl Twins {
         let servers = [Weir::start(1), Weir::start(3)];
         let (plain, other) = (servers[0].client(), servers[1].client());
         let mut twins = Twins { plain, other, _servers: servers, id: 0, views: 0, checks: 0 };
+        tables::schema().iter().for_each(|sql| twins.both(sql));
         for table in tables::TABLES {
-            twins.both(&tables::create(table));
             let fill = tables::fill(rng, table, &mut twins.id);
             twins.both(&fill);
             for (column, _, _) in table.columns {

@@ -8,6 +8,7 @@ use crate::documents;
 use crate::query::Type;
 use crate::ranges;
 use crate::times;
+use crate::user_types;
 use crate::values;
 
 /// A table: its name, and its columns by name, type as SQL spells it, and kind.
@@ -33,6 +34,8 @@ pub const TABLES: &[Table] = &[
             ("g", "date", Type::Date),
             ("j", "jsonb", Type::Doc),
             ("m", "timestamptz", Type::Moment),
+            ("o", "mood", Type::Mood),
+            ("p", "pair", Type::Pair),
         ],
         rows: 40,
     },
@@ -49,6 +52,9 @@ pub const TABLES: &[Table] = &[
             ("m", "int4multirange", Type::Multi),
             ("n", "inet", Type::Net),
             ("s", "interval", Type::Span),
+            ("o", "mood", Type::Mood),
+            ("l", "small", Type::Small),
+            ("q", "numrange", Type::Spread),
         ],
         rows: 30,
     },
@@ -64,13 +70,22 @@ pub const TABLES: &[Table] = &[
             ("m", "timestamptz", Type::Moment),
             ("j", "jsonb", Type::Doc),
             ("r", "int4range", Type::Range),
+            ("l", "small", Type::Small),
+            ("p", "pair", Type::Pair),
+            ("q", "numrange", Type::Spread),
         ],
         rows: 15,
     },
 ];
 
+/// The statements that make the tables.
+pub fn schema() -> Vec<String> {
+    let types = user_types::TYPES.iter().map(|sql| (*sql).to_string());
+    types.chain(TABLES.iter().map(create)).collect()
+}
+
 /// The statement that makes a table.
-pub fn create(table: &Table) -> String {
+fn create(table: &Table) -> String {
     let columns = table.columns.iter().map(|(name, ty, _)| format!("{name} {ty}"));
     format!("CREATE TABLE {} ({})", table.name, columns.collect::<Vec<_>>().join(", "))
 }
@@ -105,6 +120,10 @@ pub fn literal(rng: &mut StdRng, ty: Type) -> String {
         Type::Doc => documents::document(rng),
         Type::Range => ranges::range(rng),
         Type::Multi => ranges::multirange(rng),
+        Type::Mood => user_types::mood(rng),
+        Type::Small => user_types::small(rng),
+        Type::Pair => user_types::pair(rng),
+        Type::Spread => user_types::spread(rng),
     }
 }
 
@@ -140,7 +159,8 @@ fn change_one(rng: &mut StdRng, id: &mut i32) -> String {
         let first = usize::from(table.columns[0].0 == "id");
         table.columns[rng.random_range(first..table.columns.len())]
     };
-    match rng.random_range(0..4) {
+    match rng.random_range(0..5) {
+        4 => merge(rng, id),
         0 => {
             let (name, _, kind) = column(rng);
             format!("DELETE FROM {} WHERE {name} = {}", table.name, literal(rng, kind))
@@ -156,4 +176,19 @@ fn change_one(rng: &mut StdRng, id: &mut i32) -> String {
             format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
         }
     }
+}
+
+/// A statement that changes, deletes and inserts.
+fn merge(rng: &mut StdRng, id: &mut i32) -> String {
+    *id += 1;
+    let first = rng.random_range(1..=*id);
+    let last = *id + 1;
+    *id = last;
+    let (number, label) = (literal(rng, Type::Int), literal(rng, Type::Mood));
+    format!(
+        "MERGE INTO t1 USING (SELECT id, {number} AS a FROM generate_series({first}, {last}, 3) \
+         id) s ON t1.id = s.id WHEN MATCHED AND t1.a > s.a THEN DELETE WHEN MATCHED THEN UPDATE \
+         SET a = s.a, o = {label} WHEN NOT MATCHED AND s.id % 2 = 0 THEN INSERT (id, a) VALUES \
+         (s.id, s.a)"
+    )
 }
