@@ -3,8 +3,7 @@
 //! Timely's own channels log each message when it is sent and when it is received, and what logs
 //! pays for the clock and for the room: 45 ns each, more than the message costs. These add to a
 //! counter instead, and tell which counters have moved when somebody asks ([`take_carried`]).
-//! While [`log_messages`] is on they log as timely's do, with [`COUNTED`] added to the channel's
-//! number, so that nobody counts twice.
+//! While somebody records they tell each message, too.
 //!
 //! [`Local`] stands for timely's `Pipeline`, [`ByHash`] for its `Exchange`. Operators that
 //! differential builds have channels of timely's still.
@@ -19,19 +18,16 @@ use timely::dataflow::channels::pact::ParallelizationContract;
 use timely::dataflow::channels::pushers::Exchange;
 use timely::dataflow::channels::pushers::exchange::DrainContainerDistributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
-use timely::logging::{MessagesEvent, TimelyLogger};
+use timely::logging::TimelyLogger;
 use timely::worker::Worker;
 use timely::{Accountable, progress};
 
-use crate::profile::event::ChannelId;
+use super::timing::{now, tell, tells};
+use crate::profile::event::{self, ChannelId, Event};
 use crate::profile::tally::Traffic;
-
-/// Added to the number of a channel in the log where its messages are counted here.
-pub const COUNTED: ChannelId = 1 << (ChannelId::BITS - 1);
 
 thread_local! {
     static COUNTS: Cell<bool> = const { Cell::new(false) };
-    static LOGS: Cell<bool> = const { Cell::new(false) };
     /// The counters that have moved since they were taken.
     static CARRIED: RefCell<Vec<Rc<Counter>>> = const { RefCell::new(Vec::new()) };
 }
@@ -42,11 +38,6 @@ pub fn count_messages(on: bool) {
     if !on {
         take_carried(|_, _| ());
     }
-}
-
-/// Has this worker's channels log each message, or not.
-pub fn log_messages(on: bool) {
-    LOGS.set(on);
 }
 
 /// Takes what channels have carried since this was last called, by the worker that it was for.
@@ -91,7 +82,6 @@ pub struct Sender<P> {
     number: usize,
     from: usize,
     to: usize,
-    log: Option<TimelyLogger>,
 }
 
 impl<T, C: Accountable, P: Push<Message<T, C>>> Push<Message<T, C>> for Sender<P> {
@@ -103,17 +93,10 @@ impl<T, C: Accountable, P: Push<Message<T, C>>> Push<Message<T, C>> for Sender<P
             if COUNTS.get() {
                 self.counter.add(self.to, message.data.record_count());
             }
-            if LOGS.get()
-                && let Some(log) = &self.log
-            {
-                log.log(MessagesEvent {
-                    is_send: true,
-                    channel: self.counter.channel | COUNTED,
-                    source: message.from,
-                    target: self.to,
-                    seq_no: message.seq,
-                    record_count: message.data.record_count(),
-                });
+            if tells() {
+                let (channel, from, to) = (self.counter.channel, message.from, self.to);
+                let (number, records) = (message.seq, message.data.record_count());
+                tell(now(), Event::Sent(event::Message { channel, from, to, number, records }));
             }
         }
         self.pusher.push(message);
@@ -125,24 +108,18 @@ pub struct Receiver<P> {
     puller: P,
     channel: ChannelId,
     to: usize,
-    log: Option<TimelyLogger>,
 }
 
 impl<T, C: Accountable, P: Pull<Message<T, C>>> Pull<Message<T, C>> for Receiver<P> {
     #[inline]
     fn pull(&mut self) -> &mut Option<Message<T, C>> {
         let received = self.puller.pull();
-        if LOGS.get()
-            && let (Some(message), Some(log)) = (&*received, &self.log)
+        if tells()
+            && let Some(message) = &*received
         {
-            log.log(MessagesEvent {
-                is_send: false,
-                channel: self.channel | COUNTED,
-                source: message.from,
-                target: self.to,
-                seq_no: message.seq,
-                record_count: message.data.record_count(),
-            });
+            let (channel, from, to) = (self.channel, message.from, self.to);
+            let (number, records) = (message.seq, message.data.record_count());
+            tell(now(), Event::Received(event::Message { channel, from, to, number, records }));
         }
         received
     }
@@ -160,12 +137,12 @@ impl<T: 'static, C: Accountable + 'static> ParallelizationContract<T, C> for Loc
         worker: &Worker,
         channel: usize,
         address: Rc<[usize]>,
-        log: Option<TimelyLogger>,
+        _log: Option<TimelyLogger>,
     ) -> (Self::Pusher, Self::Puller) {
         let (pusher, puller) = worker.pipeline(channel, address);
         let (own, counter) = (worker.index(), Counter::new(channel, worker.peers()));
-        let sender = Sender { pusher, counter, number: 0, from: own, to: own, log: log.clone() };
-        (sender, Receiver { puller, channel, to: own, log })
+        let sender = Sender { pusher, counter, number: 0, from: own, to: own };
+        (sender, Receiver { puller, channel, to: own })
     }
 }
 
@@ -192,16 +169,19 @@ where
         worker: &Worker,
         channel: usize,
         address: Rc<[usize]>,
-        log: Option<TimelyLogger>,
+        _log: Option<TimelyLogger>,
     ) -> (Self::Pusher, Self::Puller) {
         let (pushers, puller) = worker.allocate(channel, address);
         let (from, counter) = (worker.index(), Counter::new(channel, worker.peers()));
-        let senders = pushers.into_iter().enumerate().map(|(to, pusher)| {
-            let (counter, log) = (Rc::clone(&counter), log.clone());
-            Sender { pusher, counter, number: 0, from, to, log }
+        let senders = pushers.into_iter().enumerate().map(|(to, pusher)| Sender {
+            pusher,
+            counter: Rc::clone(&counter),
+            number: 0,
+            from,
+            to,
         });
         let sorter = DrainContainerDistributor::new(self.0, worker.peers());
         let pusher = Exchange::new(senders.collect(), sorter);
-        (pusher, Receiver { puller, channel, to: from, log })
+        (pusher, Receiver { puller, channel, to: from })
     }
 }

@@ -27,7 +27,7 @@ use super::observe::{Ledger, Question};
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
-use crate::plan::physical::{Dataflow, Sink};
+use crate::plan::physical::{Dataflow, Node, Sink};
 use crate::profile::memory::measured;
 use crate::profile::report::{BlockedReport, Report};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
@@ -115,7 +115,7 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         } else {
             state.maintain();
             // A wake-up that comes before the parking is not lost.
-            state.worker.step_or_park(None);
+            state.measured(|worker| worker.step_or_park(None));
         }
         busy = state.look_around();
     }
@@ -128,8 +128,15 @@ impl Loop<'_> {
         if !std::mem::take(&mut self.written) {
             self.wake_promised();
         }
-        self.worker.step();
+        self.measured(Worker::step);
         self.wake_promised();
+    }
+
+    /// Has timely step, and sees how long that takes. What comes to be is looked at whole.
+    fn measured(&mut self, step: impl FnOnce(&mut Worker) -> bool) {
+        self.ledger.logs.begin_step(!self.hydrating.is_empty());
+        step(self.worker);
+        self.ledger.logs.end_step();
     }
 
     fn wake_promised(&mut self) {
@@ -175,8 +182,10 @@ impl Loop<'_> {
     fn create_table(&mut self, id: GlobalId, since: Timestamp) {
         let first = self.worker.peek_identifier();
         let name = format!("table {id}");
-        let create = || TableInput::create(self.worker, &name, since);
-        let ((input, trace), bytes) = measured(create);
+        let logs = &self.ledger.logs;
+        let create = |worker: &mut Worker| TableInput::create(worker, &name, since);
+        let build = || logs.building(self.worker, name.clone(), create);
+        let ((input, trace), bytes) = measured(build);
         let operators = first..self.worker.peek_identifier();
         claim_operators(operators.clone(), id);
         self.ledger.claim_table(id, operators, bytes);
@@ -218,7 +227,13 @@ impl Loop<'_> {
             }
         });
         let blamed = blame(plan.id);
-        let build = || (self.rendering.build)(self.worker, plan, &mut self.traces, notify);
+        let (traces, logs) = (&mut self.traces, &self.ledger.logs);
+        let render = |worker: &mut Worker| (self.rendering.build)(worker, plan, traces, notify);
+        let is_loop = |node: &Node| matches!(node, Node::Loop { .. });
+        let build = || match plan.nodes.iter().any(is_loop) {
+            true => render(self.worker),
+            false => logs.building(self.worker, plan.id.to_string(), render),
+        };
         let (Built { imports, result, places }, bytes) = measured(build);
         drop(blamed);
         let operators = first..self.worker.peek_identifier();

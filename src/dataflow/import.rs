@@ -25,11 +25,13 @@ use std::rc::Rc;
 
 use differential_dataflow::operators::arrange::TraceReplayInstruction;
 use differential_dataflow::trace::{SpanOf, TraceReader};
+use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::generic::{OperatorInfo, source};
+use timely::dataflow::operators::generic::{OperatorInfo, OutputBuilder};
 use timely::scheduling::Activator;
 
 use super::arrangement::{RowArranged, RowSpine, RowTrace, upper_of};
+use super::operator::OperatorBuilder;
 use crate::repr::Timestamp;
 
 /// Moves the frontier of one import on one worker.
@@ -116,11 +118,16 @@ pub fn import_until<'s>(
     let shared = trace.clone();
     let promise = Promise::default();
     let to_keep = promise.clone();
-    let stream = source(scope, name, move |capability, info| {
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let info = builder.info();
+    let (output, stream) = builder.new_output();
+    let mut output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(output);
+    builder.build(move |mut capabilities| {
         let mut listener = Listener::new(trace, scope, &info, until, to_keep);
-        let mut capability = Some(capability);
-        move |output| {
+        let mut capability = capabilities.pop();
+        move |_frontiers| {
             let Some(held) = capability.as_mut() else { return };
+            let mut output = output.activate();
             let mut ended = false;
             listener.hear(|news| match news {
                 News::Batch(span, stamp) => {

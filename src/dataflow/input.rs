@@ -17,6 +17,7 @@ use timely::dataflow::operators::core::Input;
 use timely::worker::Worker;
 
 use super::arrangement::{RowTrace, RowUpdate, arrange_rows};
+use super::timing::note_operator;
 use crate::repr::Timestamp;
 
 /// One worker's end of a table.
@@ -34,6 +35,9 @@ impl TableInput {
         let dataflow = worker.next_dataflow_index();
         let mut handle = InputHandle::new();
         let trace = worker.dataflow_named(name, |scope| {
+            // Timely's own operator, which is numbered first.
+            let (id, address) = (scope.worker().peek_identifier(), [&scope.addr()[..], &[1]]);
+            note_operator(id, &address.concat().into(), "Input");
             let rows = scope.input_from(&mut handle).as_collection();
             arrange_rows(rows, name).trace
         });

@@ -1,10 +1,10 @@
-//! The equijoin of two arrangements, with a tactic that yields inside a key.
+//! The equijoin of two arrangements, which yields inside a key.
 //!
-//! Differential drives a join ([`join_with_tactic`]): it pairs each new batch with what the other
-//! side holds, and pulls output from an iterator until a million records are shipped. Its own
-//! iterator stops only between keys and counts records after consolidation, so one hot key of
-//! 3163 × 3163 matches took one step of 2.5 s and 560 MB. Ours walks value × value and stops after
-//! [`MATCHES`] matches wherever it is, and reports work done, not records left, as fuel.
+//! [The operator](super::join_operator) pairs each new batch with what the other side holds, and
+//! pulls output from an iterator until it has done enough. Differential's iterator stops only
+//! between keys and counts records after consolidation, so one hot key of 3163 × 3163 matches took
+//! one step of 2.5 s and 560 MB. Ours walks value × value and stops after [`MATCHES`] matches
+//! wherever it is, and reports work done, not records left, as fuel.
 //!
 //! The logic is one boxed closure, so the engine's join is compiled once per time and trace.
 
@@ -15,18 +15,12 @@ use std::rc::Rc;
 use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::{consolidate, consolidate_updates};
 use differential_dataflow::operators::arrange::Arranged;
-use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
 use differential_dataflow::trace::cursor::{CursorList, cursor_list};
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
-use timely::Accountable;
-use timely::container::CapacityContainerBuilder;
-use timely::dataflow::Stream;
-use timely::dataflow::operators::generic::OutputBuilder;
 
 use super::arrangement::{RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time};
-use super::channel::Local;
 use super::emit::{Emit, JoinLogic};
-use super::operator::{Busy, OperatorBuilder, Work};
+use super::join_operator::{Fresh, Pairs, join};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// After how many matches one slice of work ends.
@@ -87,101 +81,32 @@ where
     BatchCursor<L>: RowCursorAt<T>,
     BatchCursor<R>: RowCursorAt<T>,
 {
-    // Differential builds the operator first of all.
-    let busy = Busy::of(left.stream.scope().worker().peek_identifier());
-    let tactic = Tactic { logic: Rc::new(RefCell::new(logic)), as_of, busy };
-    split(join_with_tactic(left, right, name, tactic), name, fallible)
-}
-
-/// Rows, errors, and the number of matches it took to make them.
-#[derive(Clone)]
-struct Metered<T> {
-    oks: Vec<RowUpdate<T>>,
-    errs: Vec<(Row, T, Diff)>,
-    work: i64,
-}
-
-impl<T> Default for Metered<T> {
-    fn default() -> Self {
-        Metered { oks: Vec::new(), errs: Vec::new(), work: 0 }
-    }
-}
-
-impl<T> Accountable for Metered<T> {
-    fn record_count(&self) -> i64 {
-        self.work
-    }
-}
-
-/// Takes metered output apart into its two streams.
-fn split<'s, T: Time>(
-    stream: Stream<'s, T, Metered<T>>,
-    name: &str,
-    fallible: bool,
-) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>) {
-    let mut builder = OperatorBuilder::new(format!("{name}: rows"), stream.scope());
-    let mut input = builder.new_input(stream, Local);
-    builder.ignore_progress_of(0);
-    let (ok_output, ok_stream) = builder.new_output();
-    let (err_output, err_stream) = fallible.then(|| builder.new_output()).unzip();
-    let mut ok_output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(ok_output);
-    let mut err_output = err_output.map(OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from);
-    builder.build(move |_capabilities| {
-        move |_frontiers| {
-            let mut ok_output = ok_output.activate();
-            let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
-            input.for_each(|capability, metered| {
-                if !metered.oks.is_empty() {
-                    let held = capability.retain_stamp(0);
-                    ok_output.session(&held).give_container(&mut metered.oks);
-                }
-                if let Some(output) = &mut err_output
-                    && !metered.errs.is_empty()
-                {
-                    let held = capability.retain_stamp(1);
-                    output.session(&held).give_container(&mut metered.errs);
-                }
-            });
-        }
-    });
-    (ok_stream.as_collection(), err_stream.map(AsCollection::as_collection))
-}
-
-/// Makes a [`Walk`] of each pair of batch lists that differential hands over.
-struct Tactic<T> {
-    logic: Rc<RefCell<JoinLogic>>,
-    as_of: T,
-    busy: Busy,
-}
-
-impl<T: Time, L, R> JoinTactic<T, L, R, Metered<T>> for Tactic<T>
-where
-    L: Navigable<Cursor: RowCursorAt<T>> + 'static,
-    R: Navigable<Cursor: RowCursorAt<T>> + 'static,
-{
-    fn prep(
-        &mut self,
-        left: Vec<L>,
-        right: Vec<R>,
-        fresh: Fresh,
-        meet: T,
-    ) -> Box<dyn Iterator<Item = Metered<T>>> {
+    let logic = Rc::new(RefCell::new(logic));
+    let prepare = move |left, right, fresh, meet: T| -> Pairs<T> {
         // Joining all times with the as-of is always sound; joining the old side's with the new
         // batch's lower bound changes no result, since a match comes at the later of two times.
-        let meet = meet.join(&self.as_of);
+        let meet = meet.join(&as_of);
         let (old_left, old_right) = match fresh {
-            Fresh::Input0 => (self.as_of.clone(), meet),
-            Fresh::Input1 => (meet, self.as_of.clone()),
+            Fresh::Left => (as_of.clone(), meet),
+            Fresh::Right => (meet, as_of.clone()),
         };
         Box::new(Walk {
             left: Side::new(left, old_left),
             right: Side::new(right, old_right),
             inside: false,
             emit: Emit::default(),
-            logic: Rc::clone(&self.logic),
-            _work: self.busy.work(),
+            logic: Rc::clone(&logic),
         })
-    }
+    };
+    let (oks, errs) = join(left, right, name, Box::new(prepare), fallible);
+    (oks.as_collection(), errs.map(AsCollection::as_collection))
+}
+
+/// Rows, errors, and the number of matches it took to make them.
+pub(super) struct Metered<T> {
+    pub(super) oks: Vec<RowUpdate<T>>,
+    pub(super) errs: Vec<(Row, T, Diff)>,
+    pub(super) work: i64,
 }
 
 /// One side of a walk.
@@ -227,7 +152,6 @@ struct Walk<L: Navigable, R: Navigable, T> {
     inside: bool,
     emit: Emit,
     logic: Rc<RefCell<JoinLogic>>,
-    _work: Work,
 }
 
 impl<T: Time, L, R> Iterator for Walk<L, R, T>
@@ -238,7 +162,7 @@ where
     type Item = Metered<T>;
 
     fn next(&mut self) -> Option<Metered<T>> {
-        let mut out = Metered::default();
+        let mut out = Metered { oks: Vec::new(), errs: Vec::new(), work: 0 };
         while out.work < MATCHES && out.oks.len() + out.errs.len() < ROWS {
             let (Some(left_key), Some(right_key)) = (self.left.key(), self.right.key()) else {
                 break;

@@ -1,19 +1,20 @@
 //! What timely tells of itself on this worker, as events of [`crate::profile`].
 //!
-//! Timely buffers its own log and hands it over as the buffer fills and after each step. The events
-//! are added up at once and not kept: to log one costs about 45 ns, to keep and carry it on would
-//! cost twice as much again. Messages are not logged but counted in place, by
-//! [`channel`](super::channel). Times are anchored to the wall clock when the log is opened, since
-//! each worker counts from an origin of its own.
+//! Operators [measure themselves](super::timing), channels [count](super::channel): to log one thing
+//! costs timely about 45 ns and whether a dataflow is logged is settled when it is built. What is
+//! left to timely's log is when a worker sleeps, and all of the dataflows with loops, since what is
+//! inside of those is built with operators of others. Timely buffers its log and hands it over as
+//! the buffer fills and after each step; the events are added up at once. Times are anchored to the
+//! wall clock, since each worker counts from an origin of its own.
 //!
-//! While somebody records, all messages are logged, and the events are kept as well.
+//! While somebody records, the events are kept as well.
 //!
 //! Differential's log tells what its spines merge; there is an entry for each batch and each merge,
 //! which is little beside making them.
 //!
-//! Whether a dataflow is logged is decided when it is built: one that was built while introspection
-//! was off stays silent, and one that was built while it was on costs the writing of its log until
-//! it is dropped.
+//! A dataflow with a loop that was built while introspection was off stays silent, and one that was
+//! built while it was on costs the writing of its log until it is dropped. All others can be switched
+//! at any time.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -24,11 +25,13 @@ use differential_dataflow::logging::{DifferentialEvent, DifferentialEventBuilder
 use timely::logging::{
     MessagesEvent, ParkEvent, StartStop, TimelyEvent, TimelyEventBuilder as Builder,
 };
+use timely::logging_core::Logger;
 use timely::worker::Worker;
 
-use super::channel::{COUNTED, count_messages, log_messages, take_carried};
+use super::channel::{count_messages, take_carried};
 use super::operator::note_progress;
 use super::recording::{Recording, Shared, tell_no_progress, tell_progress};
+use super::timing::{self, Sampling};
 use crate::profile::event::{Event, Message};
 use crate::profile::numbered::Numbered;
 use crate::profile::tally::Tally;
@@ -39,7 +42,7 @@ const TIMELY: &str = "timely";
 /// Differential's name for its log.
 const DIFFERENTIAL: &str = "differential/arrange";
 /// What the name of a type holds where batches of an arrangement travel.
-const BATCHES: &str = "trace::Span<";
+pub(super) const BATCHES: &str = "trace::Span<";
 
 /// The sums of what was logged on this worker.
 #[derive(Default)]
@@ -51,6 +54,7 @@ pub(super) struct Logs {
     is_on: Rc<Cell<bool>>,
     /// What origin the times of the log have.
     origin: Option<(Instant, Timestamp)>,
+    sampling: Sampling,
     /// The events themselves, while somebody records.
     recording: Shared,
 }
@@ -86,6 +90,7 @@ impl Logs {
         let Some(origin) = worker.timer() else { return };
         let (origin_ns, is_on) = (wall_time_of(origin), Rc::clone(&self.is_on));
         self.origin = Some((origin, origin_ns));
+        timing::set_clock(origin, origin_ns);
         let (tally, recording) = (Rc::clone(&self.tally), Rc::clone(&self.recording));
         let merges = Rc::clone(&self.merges);
         let is_listening = Rc::clone(&self.is_on);
@@ -120,7 +125,6 @@ impl Logs {
                         StartStop::Stop => tally.stopped(at, run.id),
                     },
                     TimelyEvent::Schedule(_) | TimelyEvent::PushProgress(_) => {}
-                    TimelyEvent::Messages(event) if event.channel & COUNTED != 0 => {}
                     event => {
                         let event = translated(event);
                         let event = event.filter(|event| is_on.get() || !is_activity(event));
@@ -131,15 +135,47 @@ impl Logs {
         });
     }
 
-    /// The time now, by the clock of the log.
-    fn now(&self) -> Timestamp {
-        self.origin.map_or(0, |(origin, origin_ns)| origin_ns + nanos(origin.elapsed()))
+    /// Before a step. `whole`: it is measured whatever that costs.
+    pub(super) fn begin_step(&mut self, whole: bool) {
+        if self.is_on() {
+            self.sampling.begin(whole);
+        }
+    }
+
+    /// After a step.
+    pub(super) fn end_step(&mut self) {
+        let tally = &self.tally;
+        self.sampling.end(|runs, weight| tally.borrow_mut().ran(runs, weight));
+    }
+
+    /// Builds a dataflow that measures itself, and says by itself what it is made of.
+    pub(super) fn building<R>(
+        &self,
+        worker: &mut Worker,
+        name: String,
+        build: impl FnOnce(&mut Worker) -> R,
+    ) -> R {
+        let log = worker.log_register().and_then(|mut register| register.remove(TIMELY));
+        let whole = (worker.peek_identifier(), worker.next_dataflow_index(), name);
+        let (built, made) = timing::building(whole, || build(worker));
+        if let Some(log) = log.and_then(|log| log.downcast::<Logger<Builder>>().ok())
+            && let Some(mut register) = worker.log_register()
+        {
+            register.insert_logger(TIMELY, *log);
+        }
+        let now = timing::now();
+        let mut tally = self.tally.borrow_mut();
+        for event in made {
+            self.note(event.clone());
+            tally.add(now, event);
+        }
+        built
     }
 
     /// Notes an event that timely does not tell, where somebody records.
     pub(super) fn note(&self, event: Event) {
         if let Some(recording) = &mut *self.recording.borrow_mut() {
-            recording.add(self.now(), event);
+            recording.add(timing::now(), event);
         }
     }
 
@@ -148,14 +184,14 @@ impl Logs {
         let is_new = {
             let mut recording = self.recording.borrow_mut();
             let is_new = recording.is_none();
-            let (recording, now) = (recording.get_or_insert_default(), self.now());
+            let (recording, now) = (recording.get_or_insert_default(), timing::now());
             known.for_each(|event| recording.add(now, event));
             is_new
         };
         if is_new
             && let (Some((_, origin_ns)), Some(mut log)) = (self.origin, worker.log_register())
         {
-            log_messages(true);
+            timing::tell_to(Some(Rc::clone(&self.recording)));
             tell_progress(&mut log, origin_ns, &self.recording);
         }
     }
@@ -166,12 +202,12 @@ impl Logs {
             log.flush();
         }
         let mut recording = self.recording.borrow_mut();
-        recording.get_or_insert_default().take(worker.index(), worker.peers(), self.now())
+        recording.get_or_insert_default().take(worker.index(), worker.peers(), timing::now())
     }
 
     /// Records no more.
     pub(super) fn end_recording(&self, worker: &Worker) {
-        log_messages(false);
+        timing::tell_to(None);
         if let Some(mut log) = worker.log_register() {
             tell_no_progress(&mut log);
         }
@@ -214,11 +250,6 @@ fn recorded(recording: &mut Recording, at: Timestamp, event: &TimelyEvent) {
             },
         ),
         TimelyEvent::PushProgress(_) => {}
-        TimelyEvent::Messages(message) => {
-            let message = MessagesEvent { channel: message.channel & !COUNTED, ..message.clone() };
-            let event = translated(TimelyEvent::Messages(message));
-            event.into_iter().for_each(|event| recording.add(at, event));
-        }
         other => {
             let event = translated(other.clone());
             event.into_iter().for_each(|event| recording.add(at, event));

@@ -23,6 +23,7 @@ pub mod half_join;
 pub mod import;
 pub mod input;
 pub mod join;
+mod join_operator;
 mod logging;
 pub mod observe;
 pub mod operator;
@@ -34,6 +35,7 @@ pub mod render;
 mod report;
 pub mod scan;
 pub mod subscribe;
+mod timing;
 pub mod traces;
 pub mod worker;
 

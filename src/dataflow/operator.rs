@@ -9,6 +9,7 @@
 //! Nothing is written down of an input whose operator is not told how far it is, since it does not
 //! care; or while nobody asks.
 
+use std::any::type_name;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,6 +20,7 @@ use timely::dataflow::channels::pact::ParallelizationContract;
 use timely::dataflow::channels::pushers::Output;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::InputHandleCore;
+use timely::dataflow::operators::generic::OperatorInfo;
 use timely::dataflow::operators::generic::builder_rc;
 use timely::dataflow::{Scope, Stream};
 use timely::progress::frontier::MutableAntichain;
@@ -26,6 +28,9 @@ use timely::progress::operate::FrontierInterest;
 use timely::scheduling::Activator;
 
 use super::arrangement::Time;
+use super::logging::BATCHES;
+use super::timing::{Timer, note_made, note_operator};
+use crate::profile::event::Event;
 use crate::repr::Timestamp;
 
 thread_local! {
@@ -78,34 +83,6 @@ pub fn forget(operators: Range<usize>) {
     });
 }
 
-/// Says of an operator that others build whether it has work left.
-#[derive(Clone)]
-pub struct Busy(Rc<Note>);
-
-impl Busy {
-    /// That of an operator.
-    pub fn of(operator: usize) -> Busy {
-        let note = Rc::new(Note::default());
-        OPERATORS.with_borrow_mut(|known| known.insert(operator, Rc::downgrade(&note)));
-        Busy(note)
-    }
-
-    /// It has a part of work more, until what is returned is dropped.
-    pub fn work(&self) -> Work {
-        self.0.left.set(self.0.left.get() + 1);
-        Work(Rc::clone(&self.0))
-    }
-}
-
-/// A part of the work of an operator.
-pub struct Work(Rc<Note>);
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.0.left.set(self.0.left.get() - 1);
-    }
-}
-
 /// Has an operator run again for the work that it has left.
 pub struct Again {
     activator: Activator,
@@ -128,6 +105,7 @@ impl Again {
 /// Timely's builder of operators, as far as we use it; see there.
 pub struct OperatorBuilder<'s, T: Time> {
     builder: builder_rc::OperatorBuilder<'s, T>,
+    name: String,
     scope: Scope<'s, T>,
     told: Vec<bool>,
     busy: Rc<Cell<bool>>,
@@ -136,8 +114,13 @@ pub struct OperatorBuilder<'s, T: Time> {
 impl<'s, T: Time> OperatorBuilder<'s, T> {
     /// An operator without inputs and outputs.
     pub fn new(name: String, scope: Scope<'s, T>) -> OperatorBuilder<'s, T> {
-        let builder = builder_rc::OperatorBuilder::new(name, scope);
-        OperatorBuilder { builder, scope, told: Vec::new(), busy: Rc::default() }
+        let builder = builder_rc::OperatorBuilder::new(name.clone(), scope);
+        OperatorBuilder { builder, name, scope, told: Vec::new(), busy: Rc::default() }
+    }
+
+    /// Its number and its address.
+    pub fn info(&self) -> OperatorInfo {
+        self.builder.operator_info()
     }
 
     /// Means to have it run again.
@@ -152,6 +135,13 @@ impl<'s, T: Time> OperatorBuilder<'s, T> {
         stream: Stream<'s, T, C>,
         pact: P,
     ) -> InputHandleCore<T, C, P::Puller> {
+        note_made(|| {
+            let (id, scope) = (self.scope.worker().peek_identifier(), self.scope.addr().to_vec());
+            let source = (stream.name().node, stream.name().port);
+            let target = (self.builder.index(), self.told.len());
+            let batches = type_name::<C>().contains(BATCHES);
+            Event::Channel { id, scope, source, target, batches }
+        });
         self.told.push(true);
         self.builder.new_input(stream, pact)
     }
@@ -176,13 +166,18 @@ impl<'s, T: Time> OperatorBuilder<'s, T> {
         let inputs = self.told.iter().map(|told| told.then(Cell::default)).collect();
         let note = Rc::new(Note { inputs, left: Cell::new(0) });
         let id = self.builder.global();
+        note_operator(id, &self.builder.operator_info().address, &self.name);
+        let timer = Timer::of(id);
         OPERATORS.with_borrow_mut(|known| known.insert(id, Rc::downgrade(&note)));
         let busy = self.busy;
         self.builder.build(move |capabilities| {
             let mut logic = constructor(capabilities);
+            note.left.set(usize::from(busy.get()));
             move |frontiers| {
                 busy.set(false);
+                let started = timer.start();
                 logic(frontiers);
+                timer.stop(started);
                 if NOTES.get() {
                     note.left.set(usize::from(busy.get()));
                     for (noted, frontier) in note.inputs.iter().zip(frontiers) {

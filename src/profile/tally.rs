@@ -4,7 +4,7 @@
 //! look-up by number. Messages that were counted elsewhere are added as sums ([`Tally::carried`]).
 //! Activations are put down and added up many at a time ([`Tally::settle`]): what is known of an
 //! operator is seldom in the processor's cache when it ends, and many such misses together take
-//! little longer than one. What is gone is forgotten when that is said; what has changed since
+//! little longer than one. Whoever does not measure all says for how many one stands. What is gone is forgotten when that is said; what has changed since
 //! somebody last asked is listed, so that asking about a thousand idle views costs nothing.
 
 use std::ops::Range;
@@ -93,6 +93,21 @@ pub struct Parks {
     pub elapsed_ns: u64,
 }
 
+/// An activation that was measured where it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What ran.
+    pub operator: OperatorId,
+    /// The scope that it is in.
+    pub scope: OperatorId,
+    /// Nanoseconds for which the scope ran before it.
+    pub before_ns: u64,
+    /// Nanoseconds for which it ran.
+    pub own_ns: u64,
+    /// Nanoseconds for which the scope ran after it.
+    pub after_ns: u64,
+}
+
 /// So many activations are added up at once.
 const ENDED_MAX: usize = 1024;
 
@@ -110,8 +125,9 @@ pub struct Tally {
     operators: Numbered<Operator>,
     channels: Numbered<Channel>,
     active: Vec<Active>,
-    /// Activations that have ended and are not added up: the operator and its own nanoseconds.
-    ended: Vec<(OperatorId, u64)>,
+    /// Activations that have ended and are not added up: the operator, its own nanoseconds, and for
+    /// how many it stands.
+    ended: Vec<(OperatorId, u64, u64)>,
     parks: Parks,
     parked_since: Option<Timestamp>,
     changed_operators: Vec<OperatorId>,
@@ -172,25 +188,41 @@ impl Tally {
             if let Some(outer) = self.active.last_mut() {
                 outer.inner_ns += whole_ns;
             }
-            self.ended.push((id, own_ns));
-            if self.ended.len() >= ENDED_MAX {
-                self.settle();
-            }
+            self.end(id, own_ns, 1);
             return;
+        }
+    }
+
+    /// Adds what ran one after the other in a step. It stands for so many steps.
+    pub fn ran(&mut self, runs: &[Run], weight: u64) {
+        for in_scope in runs.chunk_by(|one, next| one.scope == next.scope) {
+            for run in in_scope {
+                self.end(run.operator, run.own_ns, weight);
+            }
+            let own_ns = in_scope.iter().map(|run| run.before_ns + run.after_ns).sum();
+            self.end(in_scope[0].scope, own_ns, weight);
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, id: OperatorId, own_ns: u64, weight: u64) {
+        self.ended.push((id, own_ns, weight));
+        if self.ended.len() >= ENDED_MAX {
+            self.settle();
         }
     }
 
     /// Adds up what has ended; to be called before operators are looked at.
     pub fn settle(&mut self) {
-        for (id, own_ns) in self.ended.drain(..) {
+        for (id, own_ns, weight) in self.ended.drain(..) {
             let Some(operator) = self.operators.get_mut(id) else { continue };
-            operator.elapsed_ns += own_ns;
-            operator.activations += 1;
+            operator.elapsed_ns += own_ns * weight;
+            operator.activations += weight;
             let bucket = own_ns.checked_ilog2().unwrap_or(0) as usize;
             if operator.histogram.len() <= bucket {
                 operator.histogram.resize(bucket + 1, 0);
             }
-            operator.histogram[bucket] += 1;
+            operator.histogram[bucket] += weight;
             if operator.change.activate() {
                 self.changed_operators.push(id);
             }
@@ -305,6 +337,27 @@ mod tests {
         // 2^5 ≤ 40 < 2^6, 2^1 ≤ 3 < 2^2.
         assert_eq!(tally.operator(2).unwrap().histogram, [0, 0, 0, 0, 0, 1]);
         assert_eq!(tally.operator(3).unwrap().histogram, [0, 1]);
+    }
+
+    #[test]
+    fn what_was_measured_stands_for_as_many() {
+        let mut tally = Tally::default();
+        (1..=4).for_each(|id| operator(&mut tally, id));
+        let run = |operator, scope, before_ns, own_ns, after_ns| Run {
+            operator,
+            scope,
+            before_ns,
+            own_ns,
+            after_ns,
+        };
+        tally.ran(&[run(2, 1, 5, 40, 0), run(3, 1, 6, 7, 0), run(4, 9, 1, 1, 3)], 16);
+        tally.ran(&[run(2, 1, 1, 2, 3)], 1);
+        tally.settle();
+        let of = |id| tally.operator(id).map(|found| (found.elapsed_ns, found.activations));
+        assert_eq!(of(1), Some((16 * 11 + 4, 17)));
+        assert_eq!((of(2), of(3)), (Some((16 * 40 + 2, 17)), Some((16 * 7, 16))));
+        assert_eq!((of(4), of(9)), (Some((16, 16)), None));
+        assert_eq!(tally.operator(2).unwrap().histogram, [0, 1, 0, 0, 0, 16]);
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::hash::BuildHasher;
 use std::rc::Rc;
 
 use differential_dataflow::VecCollection;
-use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
@@ -17,6 +16,7 @@ use super::batch::{RowBatch, Time};
 use super::batcher::RowBatcher;
 use super::container::RowRef;
 use super::layout::RowUpdate;
+use super::maintain::arrange;
 use super::size::note_rows;
 use crate::dataflow::channel::ByHash;
 use crate::repr::{Diff, Row, Timestamp};
@@ -40,11 +40,11 @@ pub fn route(key: &[u8]) -> u64 {
 
 /// Arranges rows by their key.
 pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArranged<'s, T> {
-    let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
+    let arranged = arrange::<_, _, _, _, RowSpine<T>>(
         rows.inner,
         ByHash(|update: &RowUpdate<T>| route(update.0.0.bytes())),
         name,
-        |_, _| RowBatcher::<T>::default(),
+        RowBatcher::<T>::default(),
     );
     note_rows(&arranged.trace);
     arranged
@@ -52,11 +52,11 @@ pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArran
 
 /// Arranges errors: each is a key, without a value.
 pub fn arrange_errors<'s, T: Time>(errors: Rows<'s, T>, name: &str) -> RowArranged<'s, T> {
-    let arranged = arrange_core::<_, _, RowBatcher<T>, RowSpine<T>>(
+    let arranged = arrange::<_, _, _, _, RowSpine<T>>(
         errors.inner,
         ByHash(|error: &(Row, T, Diff)| route(error.0.bytes())),
         name,
-        |_, _| RowBatcher::<T>::default(),
+        RowBatcher::<T>::default(),
     );
     note_rows(&arranged.trace);
     arranged

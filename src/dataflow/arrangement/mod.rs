@@ -3,7 +3,8 @@
 //! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
 //! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
 //! trims what merging leaves over, and [`batcher`] sorts and seals what arrives.
-//! [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops; [`size`] tells
+//! [`maintain`] is the
+//! operator; [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops; [`size`] tells
 //! what there is of it.
 
 pub mod arrange;
@@ -12,6 +13,7 @@ pub mod batcher;
 pub mod container;
 pub mod entered;
 pub mod layout;
+mod maintain;
 pub mod size;
 
 pub use arrange::{
@@ -23,4 +25,5 @@ pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder, waiting_bytes};
 pub use container::{RowContainer, RowRef};
 pub use entered::{EnteredArranged, Round, enter};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};
+pub(super) use maintain::arrange;
 pub use size::Size;

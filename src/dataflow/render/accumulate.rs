@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::difference::{IsZero, Monoid, Semigroup};
-use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::ord_neu::{OrdKeyBatch, OrdKeyBuilder};
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
@@ -17,7 +16,7 @@ use super::accum::Accum;
 use super::group::{Answer, Answers, Old, Output, PerKey, per_key};
 use crate::dataflow::arrangement::{
     AffineOffsets, BlockBatcher, LazyContainer, RowContainer, RowUpdate, Rows, RowsByKey,
-    SizedBuilder, route, size,
+    SizedBuilder, arrange, route, size,
 };
 use crate::dataflow::channel::ByHash;
 use crate::repr::{Row, Timestamp};
@@ -45,11 +44,11 @@ pub fn accumulate<'s>(
 }
 
 fn arrange_accums<'s>(contributions: RowsByKey<'s>, name: &str) -> Arranged<'s, AccumTrace> {
-    let arranged = arrange_core::<_, _, AccumBatcher, Spine<AccumBatch>>(
+    let arranged = arrange::<_, _, _, _, Spine<AccumBatch>>(
         contributions.inner,
         ByHash(|update: &RowUpdate| route(update.0.0.bytes())),
         name,
-        |_, _| AccumBatcher::default(),
+        AccumBatcher::default(),
     );
     size::note(&arranged.trace, |batch| {
         let storage = &batch.storage;

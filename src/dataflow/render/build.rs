@@ -20,6 +20,7 @@ use super::group::per_key;
 use super::iterate::{Input, Loop, iterate};
 use super::mfp::{join_logic, row_logic};
 use super::moving::Moving;
+use super::negate::negate;
 use super::partition::Windowed;
 use super::reader::RowReader;
 use super::reduce::Reduction;
@@ -200,7 +201,7 @@ impl<'s, 'p> Walk<'s, 'p> {
             Node::Window { input, .. } => self.windows(id, *input),
             Node::Negate { input } => {
                 let (rows, errors) = self.passed_on(*input, id);
-                (Data::Rows(rows.negate(), self.shaped_for[id]), errors)
+                (Data::Rows(negate(rows, "Negate"), self.shaped_for[id]), errors)
             }
             Node::Threshold { input, types } => self.threshold(id, *input, types),
             Node::Loop { inputs, nodes, values, limit } => {

@@ -3,9 +3,10 @@
 use differential_dataflow::AsCollection;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::generic::source;
+use timely::dataflow::operators::generic::OutputBuilder;
 
 use crate::dataflow::arrangement::{RowUpdate, Rows, RowsByKey};
+use crate::dataflow::operator::OperatorBuilder;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// These rows, from `as_of` on for ever. Only the first worker holds them.
@@ -29,19 +30,28 @@ pub fn constant_error<'s>(scope: Scope<'s, Timestamp>, error: Row, as_of: Timest
     once(scope, updates, as_of).as_collection()
 }
 
+/// No errors, at any time.
+pub fn no_errors(scope: Scope<'_, Timestamp>) -> Rows<'_> {
+    once(scope, Vec::new(), Timestamp::MIN).as_collection()
+}
+
 /// A stream of these updates, complete as soon as they are sent.
 fn once<'s, D: Clone + 'static>(
     scope: Scope<'s, Timestamp>,
     mut updates: Vec<D>,
     as_of: Timestamp,
 ) -> timely::dataflow::Stream<'s, Timestamp, Vec<D>> {
-    source::<_, CapacityContainerBuilder<Vec<D>>, _, _>(scope, "Constant", move |capability, _| {
-        let mut capability = Some(capability);
-        move |output| {
+    let mut builder = OperatorBuilder::new("Constant".to_owned(), scope);
+    let (output, stream) = builder.new_output();
+    let mut output = OutputBuilder::<_, CapacityContainerBuilder<Vec<D>>>::from(output);
+    builder.build(move |mut capabilities| {
+        let mut capability = capabilities.pop();
+        move |_frontiers| {
             if let Some(capability) = capability.take() {
                 let capability = capability.delayed(&as_of);
-                output.session(&capability).give_iterator(updates.drain(..));
+                output.activate().session(&capability).give_iterator(updates.drain(..));
             }
         }
-    })
+    });
+    stream
 }

@@ -22,6 +22,7 @@ pub mod iterate;
 pub mod lookup;
 pub mod mfp;
 pub mod moving;
+pub mod negate;
 pub mod order;
 pub mod partition;
 pub mod reader;

@@ -1,10 +1,9 @@
 //! What becomes of the last node: it is kept, or sent.
 
-use differential_dataflow::AsCollection;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::generic::operator::empty;
 
 use super::build::{Data, Walk};
+use super::constant::no_errors;
 use super::mfp::row_logic;
 use super::reader::RowReader;
 use super::rows::{reshape, whole_rows};
@@ -142,6 +141,6 @@ fn only_adds_inside(node: &Node) -> bool {
 fn send(walk: &mut Walk<'_, '_>, options: SubscribeOptions, notify: Notify) -> BuiltSink {
     let (last, _) = walk.last();
     let (rows, errors) = walk.whole(last);
-    let errors = walk.errors(&errors).unwrap_or_else(|| empty(walk.scope).as_collection());
+    let errors = walk.errors(&errors).unwrap_or_else(|| no_errors(walk.scope));
     BuiltSink::Sent(subscribe(rows, errors, "Reader", options, walk.pressure.clone(), notify))
 }

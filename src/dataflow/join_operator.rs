@@ -1,0 +1,248 @@
+//! The operator of a join: pairs what is new on one side with what the other side holds.
+//!
+//! It does what differential's own does, and is built like all our operators, so that it measures
+//! itself and says how far it is and whether it has work left; rows and errors leave it by outputs
+//! of their own.
+//!
+//! Each batch of one side is joined with all batches of the other side that were taken before it,
+//! so each pair is met once. What the traces hold when the join is built is paired at once; batches
+//! that then arrive on the stream and lie below are passed over. A trace may have merged away what
+//! a batch holds (a row that came and went), and say of itself that it is complete further: the
+//! batch is joined all the same, since who reads downstream may tell its times apart.
+//!
+//! Pairs are made by iterators that stop after a slice of work ([`super::join`]). Each side has a
+//! queue and half of the fuel of an activation, so that much that is new on one side does not
+//! starve the other. Until they are made, neither trace compacts beyond what they need.
+
+use std::collections::VecDeque;
+
+use differential_dataflow::operators::arrange::Arranged;
+use differential_dataflow::trace::{Span, TraceReader};
+use timely::PartialOrder;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::StreamVec;
+use timely::dataflow::channels::pushers::Output;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::{Capability, CapabilitySet, InputCapability};
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
+
+use super::arrangement::{RowUpdate, Time};
+use super::channel::Local;
+use super::join::Metered;
+use super::operator::OperatorBuilder;
+use crate::repr::{Diff, Row};
+
+/// So much work is done in one activation for each side.
+const FUEL: i64 = 1_000_000;
+
+/// On which side the batch is that is new.
+pub(super) enum Fresh {
+    /// Left.
+    Left,
+    /// Right.
+    Right,
+}
+
+/// An error and its time.
+type ErrUpdate<T> = (Row, T, Diff);
+/// Makes the rows of some pairs of batches, in slices.
+pub(super) type Pairs<T> = Box<dyn Iterator<Item = Metered<T>>>;
+/// Makes such an iterator, of left and right batches. The time bounds those of the batch that is
+/// new from below.
+pub(super) type Prepare<T, L, R> = Box<dyn FnMut(Vec<L>, Vec<R>, Fresh, T) -> Pairs<T>>;
+/// The streams of rows and of errors.
+type Joined<'s, T> = (StreamVec<'s, T, RowUpdate<T>>, Option<StreamVec<'s, T, ErrUpdate<T>>>);
+
+/// Joins two arrangements.
+pub(super) fn join<'s, T: Time, L, R>(
+    left: Arranged<'s, L>,
+    right: Arranged<'s, R>,
+    name: &str,
+    mut prepare: Prepare<T, L::Batch, R::Batch>,
+    fallible: bool,
+) -> Joined<'s, T>
+where
+    L: TraceReader<Time = T> + 'static,
+    R: TraceReader<Time = T> + 'static,
+{
+    let mut builder = OperatorBuilder::new(name.to_owned(), left.stream.scope());
+    let again = builder.again();
+    let mut left_input = builder.new_input(left.stream, Local);
+    let mut right_input = builder.new_input(right.stream, Local);
+    let (oks, ok_stream) = builder.new_output();
+    let (errs, err_stream) = fallible.then(|| builder.new_output()).unzip();
+    let mut outputs = Outputs::new(oks, errs);
+    builder.build(move |capabilities| {
+        let (mut left, _) = Side::new(left.trace);
+        let (mut right, first) = Side::new(right.trace);
+        let [mut of_left, mut of_right] = [Queue::new(), Queue::new()];
+        let held = Held::initial(&capabilities);
+        for batch in first.into_iter().filter_map(|span| span.inner) {
+            let meet = capabilities[0].time().clone();
+            let pairs = prepare(left.batches(), vec![batch], Fresh::Right, meet);
+            of_right.push_back((held.clone(), pairs));
+        }
+        drop((held, capabilities));
+        if !of_right.is_empty() {
+            again.activate();
+        }
+        move |frontiers| {
+            left_input.for_each(|capability, spans| {
+                let (held, meet) = Held::by(&capability, fallible);
+                for batch in spans.drain(..).filter_map(|span| left.take(span)) {
+                    let pairs = prepare(vec![batch], right.batches(), Fresh::Left, meet.clone());
+                    of_left.push_back((held.clone(), pairs));
+                }
+            });
+            right_input.for_each(|capability, spans| {
+                let (held, meet) = Held::by(&capability, fallible);
+                for batch in spans.drain(..).filter_map(|span| right.take(span)) {
+                    let pairs = prepare(left.batches(), vec![batch], Fresh::Right, meet.clone());
+                    of_right.push_back((held.clone(), pairs));
+                }
+            });
+            left.advance();
+            right.advance();
+            outputs.work_off(&mut of_left);
+            outputs.work_off(&mut of_right);
+            if !of_left.is_empty() || !of_right.is_empty() {
+                again.activate();
+            }
+            left.hold(frontiers[1].frontier());
+            right.hold(frontiers[0].frontier());
+        }
+    });
+    (ok_stream, err_stream)
+}
+
+/// Capabilities for what becomes of a message.
+#[derive(Clone)]
+struct Held<T: Time> {
+    oks: CapabilitySet<T>,
+    errs: Option<CapabilitySet<T>>,
+}
+
+impl<T: Time> Held<T> {
+    fn initial(capabilities: &[Capability<T>]) -> Held<T> {
+        let at = |output: usize| Some(CapabilitySet::from_elem(capabilities.get(output)?.clone()));
+        Held { oks: at(0).unwrap_or_default(), errs: at(1) }
+    }
+
+    /// Those of a message, and a time that bounds what comes of it from below.
+    fn by(capability: &InputCapability<T>, fallible: bool) -> (Held<T>, T) {
+        let oks = capability.retain_stamp(0);
+        let errs = fallible.then(|| capability.retain_stamp(1));
+        let times = oks.iter().map(|capability| capability.time().clone());
+        let meet = times.reduce(|one, other| one.meet(&other)).unwrap_or_else(T::minimum);
+        (Held { oks, errs }, meet)
+    }
+}
+
+/// Pairs that are not made yet.
+type Queue<T> = VecDeque<(Held<T>, Pairs<T>)>;
+
+/// The two outputs.
+struct Outputs<T: Time> {
+    oks: OutputBuilder<T, CapacityContainerBuilder<Vec<RowUpdate<T>>>>,
+    errs: Option<OutputBuilder<T, CapacityContainerBuilder<Vec<ErrUpdate<T>>>>>,
+}
+
+impl<T: Time> Outputs<T> {
+    fn new(
+        oks: Output<T, Vec<RowUpdate<T>>>,
+        errs: Option<Output<T, Vec<ErrUpdate<T>>>>,
+    ) -> Outputs<T> {
+        Outputs { oks: OutputBuilder::from(oks), errs: errs.map(OutputBuilder::from) }
+    }
+
+    /// Makes pairs while there is fuel.
+    fn work_off(&mut self, queue: &mut Queue<T>) {
+        let mut fuel = FUEL;
+        if queue.is_empty() {
+            return;
+        }
+        let mut oks = self.oks.activate();
+        let mut errs = self.errs.as_mut().map(OutputBuilder::activate);
+        while fuel >= 0
+            && let Some((held, pairs)) = queue.front_mut()
+        {
+            let Some(mut made) = pairs.next() else {
+                queue.pop_front();
+                continue;
+            };
+            fuel -= made.work;
+            if !made.oks.is_empty() {
+                oks.session(&held.oks).give_container(&mut made.oks);
+            }
+            if let (Some(errs), Some(held)) = (&mut errs, &held.errs)
+                && !made.errs.is_empty()
+            {
+                errs.session(held).give_container(&mut made.errs);
+            }
+        }
+    }
+}
+
+/// One side of the join.
+struct Side<Tr: TraceReader> {
+    /// None once the other side has ended, and nobody needs it any more.
+    trace: Option<Tr>,
+    /// Batches below have been taken.
+    taken: Antichain<Tr::Time>,
+    /// Batches below were there at the beginning.
+    preloaded: Antichain<Tr::Time>,
+}
+
+impl<Tr: TraceReader<Time: Time>> Side<Tr> {
+    /// A side, and what it holds.
+    fn new(mut trace: Tr) -> (Side<Tr>, Vec<Span<Tr::Time, Tr::Batch>>) {
+        let mut taken = Antichain::from_elem(timely::progress::Timestamp::minimum());
+        let mut spans = Vec::new();
+        trace.map_spans(|span| {
+            taken.clone_from(span.upper());
+            spans.push(span.clone());
+        });
+        assert!(
+            PartialOrder::less_equal(&trace.get_physical_compaction(), &taken.borrow()),
+            "batches can be told apart where they end"
+        );
+        let preloaded = taken.clone();
+        (Side { trace: Some(trace), taken, preloaded }, spans)
+    }
+
+    /// The batches that have been taken.
+    fn batches(&mut self) -> Vec<Tr::Batch> {
+        let trace = self.trace.as_mut().expect("a side is dropped when the other has ended");
+        trace.batches_through(self.taken.borrow()).expect("batches are told apart where they end")
+    }
+
+    /// Takes a batch that arrives; its updates, where there are any that were not there.
+    fn take(&mut self, span: Span<Tr::Time, Tr::Batch>) -> Option<Tr::Batch> {
+        if PartialOrder::less_equal(span.upper(), &self.preloaded) {
+            return None;
+        }
+        // Empty ones are not sent, and the trace may have said that it is complete further.
+        if PartialOrder::less_equal(&self.taken, span.lower()) {
+            self.taken.clone_from(span.upper());
+        }
+        span.inner
+    }
+
+    /// Passes over batches without updates, which do not arrive.
+    fn advance(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.advance_upper(&mut self.taken);
+        }
+    }
+
+    /// Lets the trace compact as far as what comes on the other side can do without.
+    fn hold(&mut self, other: AntichainRef<'_, Tr::Time>) {
+        if other.is_empty() {
+            self.trace = None;
+        } else if let Some(trace) = &mut self.trace {
+            trace.set_logical_compaction(other);
+            trace.set_physical_compaction(self.taken.borrow());
+        }
+    }
+}
