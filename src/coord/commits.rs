@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::catalog::item::ItemKind;
 use crate::catalog::objects;
@@ -325,6 +326,7 @@ impl Coordinator {
                 dirty: true,
                 retain: self.retain_of(plan.id),
                 hydrating: self.workers.count(),
+                began: Some(Instant::now()),
                 timed: plan.reads_clock(),
                 plan: Some(Arc::clone(&plan)),
                 ..Object::default()
@@ -367,9 +369,11 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn hydrated(&mut self, dataflow: GlobalId) {
+    pub(super) fn hydrated(&mut self, dataflow: GlobalId, read: u64) {
         if let Some(object) = self.objects.get_mut(dataflow) {
             object.hydrating = object.hydrating.saturating_sub(1);
+            object.read += read;
+            object.took = object.began.map(|began| began.elapsed());
             if object.hydrating == 0 {
                 self.acknowledge();
             }

@@ -212,7 +212,7 @@ impl Coordinator {
                 self.changes(worker, reader, changes, upper);
             }
             Response::ChangesFailed { reader, at, error } => self.changes_failed(reader, at, error),
-            Response::Hydrated { dataflow, .. } => self.hydrated(dataflow),
+            Response::Hydrated { dataflow, read, .. } => self.hydrated(dataflow, read),
             Response::Observed { request, observation } => self.observed(request, observation),
             Response::Traced { request, chunk } => self.traced(request, chunk),
             Response::Reported { request, report } => self.reported(request, *report),

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::dataflow::command::Promise;
 use crate::plan::physical::Dataflow;
@@ -34,6 +35,12 @@ pub(crate) struct Object {
     pub(crate) retain: Timestamp,
     /// Workers on which it is not complete yet.
     pub(crate) hydrating: usize,
+    /// When it began to be built; none for a table.
+    pub(crate) began: Option<Instant>,
+    /// How long that took, once it has been complete on all workers.
+    pub(crate) took: Option<Duration>,
+    /// Updates of other arrangements that workers read for it, those that are complete.
+    pub(crate) read: u64,
     /// Reads that stand on it.
     pub(crate) readers: usize,
     /// Whether it changes as time goes on, though nothing is written.

@@ -77,6 +77,11 @@ impl Coordinator {
             since: object.since,
             last_change: object.last_change,
             hydrating: object.hydrating,
+            took: match object.hydrating {
+                0 => object.took,
+                _ => object.began.map(|began| began.elapsed()),
+            },
+            read: object.read,
             readers: object.readers,
             dependents: object.dependents.len(),
         });

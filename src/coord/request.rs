@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::expr::mfp::Mfp;
 use crate::plan::observed::Observation;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
-pub use crate::profile::report::{ChannelReport, OperatorReport, Report};
+pub use crate::profile::report::{ChannelReport, HydratingReport, OperatorReport, Report};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
@@ -262,6 +263,10 @@ pub struct ObjectState {
     pub last_change: Timestamp,
     /// Workers on which it is not complete yet.
     pub hydrating: usize,
+    /// How long that has taken; none for a table.
+    pub took: Option<Duration>,
+    /// Updates of other arrangements that the workers on which it is complete read for it.
+    pub read: u64,
     /// Reads that stand on it.
     pub readers: usize,
     /// Dataflows that import it.

@@ -199,6 +199,8 @@ pub enum Response {
         worker: usize,
         /// Which.
         dataflow: GlobalId,
+        /// How many updates it has read of other arrangements.
+        read: u64,
     },
     /// What this worker has seen of a dataflow; nothing, where it is not there.
     Observed {

@@ -24,12 +24,13 @@ use super::command::{Command, Peek, Promise, ReaderId, Response, Write};
 use super::import;
 use super::input::TableInput;
 use super::observe::{Ledger, Question};
+use super::operator::Reading;
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Node, Sink};
 use crate::profile::memory::measured;
-use crate::profile::report::{BlockedReport, Report};
+use crate::profile::report::{BlockedReport, HydratingReport, Report};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 
 /// A dataflow that runs, other than a table's.
@@ -340,6 +341,12 @@ impl Loop<'_> {
         let imports = all.map(|import| (import.operator(), import.progress().0)).collect();
         let mut report = self.ledger.report(self.worker.index(), &mut self.traces, imports);
         report.blocked = self.blocked();
+        let ledger = &self.ledger;
+        let far = |object: &GlobalId| {
+            let Reading { done: read, of } = ledger.reading(*object);
+            HydratingReport { object: *object, read, of }
+        };
+        report.hydrating = self.hydrating.keys().map(far).collect();
         report.waiting_bytes = waiting_bytes() as u64;
         report
     }
@@ -384,12 +391,13 @@ impl Loop<'_> {
 
     fn report_hydrated(&mut self) {
         let (traces, worker) = (&mut self.traces, self.worker.index());
-        let respond = &self.respond;
+        let (respond, ledger) = (&self.respond, &self.ledger);
         self.hydrating.retain(|dataflow, as_of| {
             let Some(maintained) = traces.made_by(*dataflow) else { return false };
             let hydrated = maintained.is_complete_below(as_of.saturating_add(1));
             if hydrated {
-                respond(Response::Hydrated { worker, dataflow: *dataflow });
+                let (dataflow, read) = (*dataflow, ledger.reading(*dataflow).done);
+                respond(Response::Hydrated { worker, dataflow, read });
             }
             !hydrated
         });

@@ -18,7 +18,9 @@ use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::cursor::{CursorList, cursor_list};
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
 
-use super::arrangement::{RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time};
+use super::arrangement::{
+    RowArranged, RowContainer, RowRef, RowUpdate, Rows, RowsByKey, Time, Updates,
+};
 use super::emit::{Emit, JoinLogic};
 use super::join_operator::{Fresh, Pairs, join};
 use crate::repr::{Diff, Row, Timestamp};
@@ -76,8 +78,8 @@ pub fn join_traces<'s, T: Time, L, R>(
     fallible: bool,
 ) -> (RowsByKey<'s, T>, Option<Rows<'s, T>>)
 where
-    L: TraceReader<Time = T, Batch: Navigable> + 'static,
-    R: TraceReader<Time = T, Batch: Navigable> + 'static,
+    L: TraceReader<Time = T, Batch: Navigable + Updates> + 'static,
+    R: TraceReader<Time = T, Batch: Navigable + Updates> + 'static,
     BatchCursor<L>: RowCursorAt<T>,
     BatchCursor<R>: RowCursorAt<T>,
 {

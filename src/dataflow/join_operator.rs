@@ -27,10 +27,10 @@ use timely::dataflow::operators::{Capability, CapabilitySet, InputCapability};
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
-use super::arrangement::{RowUpdate, Time};
+use super::arrangement::{RowUpdate, Time, Updates};
 use super::channel::Local;
 use super::join::Metered;
-use super::operator::OperatorBuilder;
+use super::operator::{Meter, OperatorBuilder};
 use crate::repr::{Diff, Row};
 
 /// So much work is done in one activation for each side.
@@ -63,11 +63,11 @@ pub(super) fn join<'s, T: Time, L, R>(
     fallible: bool,
 ) -> Joined<'s, T>
 where
-    L: TraceReader<Time = T> + 'static,
-    R: TraceReader<Time = T> + 'static,
+    L: TraceReader<Time = T, Batch: Updates> + 'static,
+    R: TraceReader<Time = T, Batch: Updates> + 'static,
 {
     let mut builder = OperatorBuilder::new(name.to_owned(), left.stream.scope());
-    let again = builder.again();
+    let (again, meter) = (builder.again(), builder.meter());
     let mut left_input = builder.new_input(left.stream, Local);
     let mut right_input = builder.new_input(right.stream, Local);
     let (oks, ok_stream) = builder.new_output();
@@ -76,37 +76,39 @@ where
     builder.build(move |capabilities| {
         let (mut left, _) = Side::new(left.trace);
         let (mut right, first) = Side::new(right.trace);
-        let [mut of_left, mut of_right] = [Queue::new(), Queue::new()];
+        let [mut of_left, mut of_right] = [Queue::new(&meter), Queue::new(&meter)];
         let held = Held::initial(&capabilities);
         for batch in first.into_iter().filter_map(|span| span.inner) {
-            let meet = capabilities[0].time().clone();
+            let (meet, updates) = (capabilities[0].time().clone(), batch.updates());
             let pairs = prepare(left.batches(), vec![batch], Fresh::Right, meet);
-            of_right.push_back((held.clone(), pairs));
+            of_right.push(updates, held.clone(), pairs);
         }
         drop((held, capabilities));
-        if !of_right.is_empty() {
+        if of_right.has_work() {
             again.activate();
         }
         move |frontiers| {
             left_input.for_each(|capability, spans| {
                 let (held, meet) = Held::by(&capability, fallible);
                 for batch in spans.drain(..).filter_map(|span| left.take(span)) {
+                    let updates = batch.updates();
                     let pairs = prepare(vec![batch], right.batches(), Fresh::Left, meet.clone());
-                    of_left.push_back((held.clone(), pairs));
+                    of_left.push(updates, held.clone(), pairs);
                 }
             });
             right_input.for_each(|capability, spans| {
                 let (held, meet) = Held::by(&capability, fallible);
                 for batch in spans.drain(..).filter_map(|span| right.take(span)) {
+                    let updates = batch.updates();
                     let pairs = prepare(left.batches(), vec![batch], Fresh::Right, meet.clone());
-                    of_right.push_back((held.clone(), pairs));
+                    of_right.push(updates, held.clone(), pairs);
                 }
             });
             left.advance();
             right.advance();
             outputs.work_off(&mut of_left);
             outputs.work_off(&mut of_right);
-            if !of_left.is_empty() || !of_right.is_empty() {
+            if of_left.has_work() || of_right.has_work() {
                 again.activate();
             }
             left.hold(frontiers[1].frontier());
@@ -139,8 +141,26 @@ impl<T: Time> Held<T> {
     }
 }
 
-/// Pairs that are not made yet.
-type Queue<T> = VecDeque<(Held<T>, Pairs<T>)>;
+/// Pairs that are not made yet, and how many updates are new in each.
+struct Queue<T: Time> {
+    todo: VecDeque<(usize, Held<T>, Pairs<T>)>,
+    meter: Meter,
+}
+
+impl<T: Time> Queue<T> {
+    fn new(meter: &Meter) -> Queue<T> {
+        Queue { todo: VecDeque::new(), meter: meter.clone() }
+    }
+
+    fn push(&mut self, updates: usize, held: Held<T>, pairs: Pairs<T>) {
+        self.meter.add(updates);
+        self.todo.push_back((updates, held, pairs));
+    }
+
+    fn has_work(&self) -> bool {
+        !self.todo.is_empty()
+    }
+}
 
 /// The two outputs.
 struct Outputs<T: Time> {
@@ -159,16 +179,17 @@ impl<T: Time> Outputs<T> {
     /// Makes pairs while there is fuel.
     fn work_off(&mut self, queue: &mut Queue<T>) {
         let mut fuel = FUEL;
-        if queue.is_empty() {
+        if !queue.has_work() {
             return;
         }
         let mut oks = self.oks.activate();
         let mut errs = self.errs.as_mut().map(OutputBuilder::activate);
         while fuel >= 0
-            && let Some((held, pairs)) = queue.front_mut()
+            && let Some((updates, held, pairs)) = queue.todo.front_mut()
         {
             let Some(mut made) = pairs.next() else {
-                queue.pop_front();
+                queue.meter.done(*updates);
+                queue.todo.pop_front();
                 continue;
             };
             fuel -= made.work;

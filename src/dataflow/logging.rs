@@ -1,11 +1,11 @@
 //! What timely tells of itself on this worker, as events of [`crate::profile`].
 //!
-//! Operators [measure themselves](super::timing), channels [count](super::channel): to log one thing
-//! costs timely about 45 ns and whether a dataflow is logged is settled when it is built. What is
-//! left to timely's log is when a worker sleeps, and all of the dataflows with loops, since what is
-//! inside of those is built with operators of others. Timely buffers its log and hands it over as
-//! the buffer fills and after each step; the events are added up at once. Times are anchored to the
-//! wall clock, since each worker counts from an origin of its own.
+//! Operators [measure themselves](super::timing), channels [count](super::channel): to log one
+//! thing costs timely about 45 ns and whether a dataflow is logged is settled when it is built.
+//! What is left to timely's log is when a worker sleeps, and all of the dataflows with loops, since
+//! what is inside of those is built with operators of others. Timely buffers its log and hands it
+//! over as the buffer fills and after each step; the events are added up at once. Times are
+//! anchored to the wall clock, since each worker counts from an origin of its own.
 //!
 //! While somebody records, the events are kept as well.
 //!
@@ -13,8 +13,8 @@
 //! which is little beside making them.
 //!
 //! A dataflow with a loop that was built while introspection was off stays silent, and one that was
-//! built while it was on costs the writing of its log until it is dropped. All others can be switched
-//! at any time.
+//! built while it was on costs the writing of its log until it is dropped. All others can be
+//! switched at any time.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;

@@ -12,7 +12,7 @@ use timely::worker::Worker;
 
 use super::arrangement::size;
 use super::logging::Logs;
-use super::operator;
+use super::operator::{self, Reading};
 use super::report::Told;
 use super::traces::Traces;
 use crate::plan::observed::{Figures, Observation, Place};
@@ -111,6 +111,16 @@ impl Ledger {
             self.told.gone.push(DataflowReport { first, end, object: id });
         }
         self.logs.forget(claim.operators);
+    }
+
+    /// How much a dataflow has read of arrangements.
+    pub(super) fn reading(&self, id: GlobalId) -> Reading {
+        let mut sum = Reading::default();
+        if let Some(claim) = self.dataflows.get(&id) {
+            let all = operator::progress(claim.operators.clone());
+            all.into_iter().for_each(|(_, progress)| sum += progress.reading);
+        }
+        sum
     }
 
     /// Takes a question.

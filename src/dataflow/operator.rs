@@ -12,7 +12,7 @@
 use std::any::type_name;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::rc::{Rc, Weak};
 
 use timely::Container;
@@ -52,6 +52,7 @@ struct Note {
     inputs: Vec<Option<Cell<Timestamp>>>,
     /// Parts of its work that are left.
     left: Cell<usize>,
+    reading: Meter,
 }
 
 /// How far an operator is.
@@ -61,6 +62,42 @@ pub struct Progress {
     pub inputs: Vec<Option<Timestamp>>,
     /// Whether it has work left, for which it will run again.
     pub is_busy: bool,
+    /// How much it has read of the arrangements that it reads.
+    pub reading: Reading,
+}
+
+/// How much has been read of arrangements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Updates that have been read.
+    pub done: u64,
+    /// Updates that there were to read, with those.
+    pub of: u64,
+}
+
+impl AddAssign for Reading {
+    fn add_assign(&mut self, other: Reading) {
+        self.done += other.done;
+        self.of += other.of;
+    }
+}
+
+/// Counts what an operator reads of arrangements.
+#[derive(Clone, Default)]
+pub struct Meter(Rc<Cell<Reading>>);
+
+impl Meter {
+    /// There are so many updates more to read.
+    pub fn add(&self, updates: usize) {
+        let Reading { done, of } = self.0.get();
+        self.0.set(Reading { done, of: of + updates as u64 });
+    }
+
+    /// So many have been read.
+    pub fn done(&self, updates: usize) {
+        let Reading { done, of } = self.0.get();
+        self.0.set(Reading { done: done + updates as u64, of });
+    }
 }
 
 /// How far the operators of a range of numbers are, of those that say so.
@@ -69,7 +106,8 @@ pub fn progress(operators: Range<usize>) -> Vec<(usize, Progress)> {
         let noted = known.range(operators).filter_map(|(id, note)| {
             let note = note.upgrade()?;
             let inputs = note.inputs.iter().map(|at| at.as_ref().map(Cell::get)).collect();
-            Some((*id, Progress { inputs, is_busy: note.left.get() > 0 }))
+            let (is_busy, reading) = (note.left.get() > 0, note.reading.0.get());
+            Some((*id, Progress { inputs, is_busy, reading }))
         });
         noted.collect()
     })
@@ -109,13 +147,26 @@ pub struct OperatorBuilder<'s, T: Time> {
     scope: Scope<'s, T>,
     told: Vec<bool>,
     busy: Rc<Cell<bool>>,
+    reading: Meter,
 }
 
 impl<'s, T: Time> OperatorBuilder<'s, T> {
     /// An operator without inputs and outputs.
     pub fn new(name: String, scope: Scope<'s, T>) -> OperatorBuilder<'s, T> {
         let builder = builder_rc::OperatorBuilder::new(name.clone(), scope);
-        OperatorBuilder { builder, name, scope, told: Vec::new(), busy: Rc::default() }
+        OperatorBuilder {
+            builder,
+            name,
+            scope,
+            told: Vec::new(),
+            busy: Rc::default(),
+            reading: Meter::default(),
+        }
+    }
+
+    /// Means to say how much of arrangements it has read.
+    pub fn meter(&self) -> Meter {
+        self.reading.clone()
     }
 
     /// Its number and its address.
@@ -164,7 +215,7 @@ impl<'s, T: Time> OperatorBuilder<'s, T> {
         L: FnMut(&[MutableAntichain<T>]) + 'static,
     {
         let inputs = self.told.iter().map(|told| told.then(Cell::default)).collect();
-        let note = Rc::new(Note { inputs, left: Cell::new(0) });
+        let note = Rc::new(Note { inputs, left: Cell::new(0), reading: self.reading });
         let id = self.builder.global();
         note_operator(id, &self.builder.operator_info().address, &self.name);
         let timer = Timer::of(id);

@@ -57,7 +57,7 @@ pub fn scan<'s>(
 ) -> (RowsByKey<'s>, Option<Rows<'s>>) {
     let scope = arranged.stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let again = builder.again();
+    let (again, meter) = (builder.again(), builder.meter());
     let mut input = builder.new_input(arranged.stream, Local);
     builder.ignore_progress_of(0);
     let (ok_output, ok_stream) = builder.new_output();
@@ -74,6 +74,7 @@ pub fn scan<'s>(
                     return;
                 };
                 for batch in spans.drain(..).filter_map(|span| span.inner) {
+                    meter.add(batch.updates());
                     let for_errs = fallible.then(|| capability.delayed(&time, 1));
                     todo.push_back((Reading::new(batch), (capability.delayed(&time, 0), for_errs)));
                 }
@@ -82,7 +83,9 @@ pub fn scan<'s>(
             let mut ok_output = ok_output.activate();
             let mut err_output = err_output.as_mut().map(OutputBuilder::activate);
             while let Some((reading, (held, errs_held))) = todo.front_mut() {
+                let before = fuel;
                 let done = reading.read(&mut fuel, as_of, &mut logic, &mut emit, &mut made);
+                meter.done(before - fuel);
                 if !made.oks.is_empty() {
                     ok_output.session(&*held).give_container(&mut made.oks);
                 }

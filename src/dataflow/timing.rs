@@ -1,17 +1,17 @@
 //! How long operators run, as they measure it themselves.
 //!
-//! Timely can log each activation, but what it logs it pays for: three entries of 45 ns each, and as
-//! much again to add them up, where an idle operator runs for 300 ns; and what an operator logs to
-//! is settled when it is built. So dataflows are built without that log (but for those with loops,
-//! see [`super::logging`]), and each [operator](super::operator) measures itself, while somebody
-//! wants to know.
+//! Timely can log each activation, but what it logs it pays for: three entries of 45 ns each, and
+//! as much again to add them up, where an idle operator runs for 300 ns; and what an operator logs
+//! to is settled when it is built. So dataflows are built without that log (but for those with
+//! loops, see [`super::logging`]), and each [operator](super::operator) measures itself, while
+//! somebody wants to know.
 //!
 //! Even the two looks at the clock would be a tenth of a small commit. So a worker measures whole
 //! steps, and not each: as many as [`SHARE`] of its time allows, which is all of them unless it is
 //! busy, and one in [`RARITY`] of the others by chance, which then stands for as many. What comes
-//! out is right on average whatever the steps do, since whether a step is measured is settled before
-//! it is known what it does. Steps that are long are seldom passed over: while one lasts, the share
-//! grows.
+//! out is right on average whatever the steps do, since whether a step is measured is settled
+//! before it is known what it does. Steps that are long are seldom passed over: while one lasts,
+//! the share grows.
 //!
 //! What lies between two activations is the scope's: timely carries progress from the one to the
 //! other. A scope is charged for what comes before its operators, and after the last one of a step.
@@ -217,4 +217,53 @@ pub(super) fn note_made(part: impl FnOnce() -> Event) {
 /// Writes down an operator.
 pub(super) fn note_operator(id: OperatorId, address: &Rc<[usize]>, name: &str) {
     note_made(|| Event::Operator { id, address: address.to_vec(), name: name.to_owned() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes steps, each with one activation of so many nanoseconds; what was measured of them.
+    fn steps(sampling: &mut Sampling, lengths: impl Iterator<Item = u64>) -> (u64, u64, u64) {
+        let (mut count, mut sum, mut seen) = (0, 0, 0);
+        for length in lengths {
+            sampling.begin(false);
+            if MEASURES.get() {
+                let (operator, scope, before_ns, after_ns) = (2, 1, 0, 0);
+                let run = Run { operator, scope, before_ns, own_ns: length, after_ns };
+                RUNS.with_borrow_mut(|runs| runs.push(run));
+            }
+            sampling.end(|runs, weight| {
+                seen += 1;
+                count += weight * runs.len() as u64;
+                sum += weight * runs.iter().map(|run| run.own_ns).sum::<u64>();
+            });
+        }
+        (count, sum, seen)
+    }
+
+    #[test]
+    fn what_is_passed_over_is_stood_for() {
+        set_clock(Instant::now(), 1_000_000_000);
+        let mut sampling = Sampling::default();
+        // Long steps at regular intervals, which whoever measures each sixteenth would miss or hit.
+        let lengths = (0..200_000).map(|n| if n % 16 == 0 { 1_000 } else { 10 });
+        let (count, sum, seen) = steps(&mut sampling, lengths);
+        assert!((150_000..250_000).contains(&count), "{count} of 200,000 steps");
+        let all = 200_000 / 16 * 1_000 + 200_000 / 16 * 15 * 10;
+        assert!((all * 3 / 4..all * 5 / 4).contains(&sum), "{sum} of {all} ns");
+        assert!(seen < 100_000, "{seen} steps were measured");
+    }
+
+    #[test]
+    fn who_has_time_measures_all() {
+        set_clock(Instant::now(), 1_000_000_000);
+        let mut sampling = Sampling::default();
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(1));
+        pause();
+        sampling.begin(true);
+        sampling.end(|_, _| ());
+        let (count, _, seen) = steps(&mut sampling, (0..20).inspect(|_| pause()).map(|_| 5));
+        assert_eq!((count, seen), (20, 20));
+    }
 }

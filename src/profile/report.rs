@@ -29,6 +29,8 @@ pub struct Report {
     pub progress: Vec<ProgressReport>,
     /// What holds back each relation that is behind.
     pub blocked: Vec<BlockedReport>,
+    /// How far relations are that are not hydrated yet.
+    pub hydrating: Vec<HydratingReport>,
     /// All errors of relations, at the newest time that is complete.
     pub errors: Vec<ErrorReport>,
     /// How the worker has slept.
@@ -170,6 +172,17 @@ pub struct BlockedReport {
     pub is_busy: bool,
     /// The relation that it waits for.
     pub waits_for: Option<GlobalId>,
+}
+
+/// How far a relation is that is not hydrated yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HydratingReport {
+    /// Which relation.
+    pub object: GlobalId,
+    /// Updates of other arrangements that it has read.
+    pub read: u64,
+    /// Updates that there are to read, as far as that is known, with those.
+    pub of: u64,
 }
 
 /// An error that a relation has.

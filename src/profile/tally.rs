@@ -4,8 +4,9 @@
 //! look-up by number. Messages that were counted elsewhere are added as sums ([`Tally::carried`]).
 //! Activations are put down and added up many at a time ([`Tally::settle`]): what is known of an
 //! operator is seldom in the processor's cache when it ends, and many such misses together take
-//! little longer than one. Whoever does not measure all says for how many one stands. What is gone is forgotten when that is said; what has changed since
-//! somebody last asked is listed, so that asking about a thousand idle views costs nothing.
+//! little longer than one. Whoever does not measure all says for how many one stands. What is gone
+//! is forgotten when that is said; what has changed since somebody last asked is listed, so that
+//! asking about a thousand idle views costs nothing.
 
 use std::ops::Range;
 

@@ -5,6 +5,8 @@
 //! and half of the rows go (41 bytes a row were seen where 22 are needed). Our merger and builder
 //! trim when they are done.
 
+use std::rc::Rc;
+
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::trace::implementations::BatchContainer;
 use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
@@ -32,6 +34,18 @@ impl Time for Timestamp {
 impl Time for Product<Timestamp, u64> {
     fn outer(&self) -> Timestamp {
         self.outer
+    }
+}
+
+/// A batch that knows how many updates it holds.
+pub trait Updates {
+    /// The number of updates.
+    fn updates(&self) -> usize;
+}
+
+impl<T: Time> Updates for Rc<RowBatch<T>> {
+    fn updates(&self) -> usize {
+        RowBatch::updates(self)
     }
 }
 

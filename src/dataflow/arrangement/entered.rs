@@ -16,7 +16,7 @@ use timely::order::Product;
 use timely::progress::frontier::AntichainRef;
 
 use super::arrange::{RowArranged, RowTrace};
-use super::batch::{RowBatch, RowCursor};
+use super::batch::{RowBatch, RowCursor, Updates};
 use super::container::{RowContainer, RowRef};
 use super::layout::LazyContainer;
 use crate::repr::{Diff, Row, Timestamp};
@@ -36,6 +36,12 @@ pub struct EnteredBatch(Rc<RowBatch>);
 
 /// A position in an [`EnteredBatch`].
 pub struct EnteredCursor(RowCursor);
+
+impl Updates for EnteredBatch {
+    fn updates(&self) -> usize {
+        self.0.updates()
+    }
+}
 
 /// Brings an arrangement into a loop.
 pub fn enter<'s>(arranged: RowArranged<'_>, scope: Scope<'s, Round>) -> EnteredArranged<'s> {

@@ -68,8 +68,7 @@ where
             if complete.borrow() != frontier {
                 let upper = frontier.to_owned();
                 if held.elements().iter().any(|capability| !upper.less_equal(capability.time())) {
-                    let span = sealed(&mut batcher, &complete, &upper);
-                    let (batch, retained) = span;
+                    let (batch, retained) = sealed(&mut batcher, &complete, &upper);
                     let used: CapabilitySet<T> = held
                         .elements()
                         .iter()

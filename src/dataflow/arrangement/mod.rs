@@ -2,10 +2,9 @@
 //!
 //! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
 //! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
-//! trims what merging leaves over, and [`batcher`] sorts and seals what arrives.
-//! [`maintain`] is the
-//! operator; [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops; [`size`] tells
-//! what there is of it.
+//! trims what merging leaves over, and [`batcher`] sorts and seals what arrives; [`maintain`] is the
+//! operator. [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops;
+//! [`size`] tells what there is of it.
 
 pub mod arrange;
 pub mod batch;
@@ -20,7 +19,7 @@ pub use arrange::{
     RowArranged, RowSpine, RowTrace, Rows, RowsByKey, arrange_errors, arrange_rows, clamp_to_upper,
     fill, route, upper_of,
 };
-pub use batch::{RowBatch, RowBuilder, RowCursor, Time};
+pub use batch::{RowBatch, RowBuilder, RowCursor, Time, Updates};
 pub use batcher::{BlockBatcher, RowBatcher, SizedBuilder, waiting_bytes};
 pub use container::{RowContainer, RowRef};
 pub use entered::{EnteredArranged, Round, enter};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::coord::request::{Introspection, LogBytes, ObjectState, Report};
+use crate::coord::request::{HydratingReport, Introspection, LogBytes, ObjectState, Report};
 use crate::error::Result;
 use crate::repr::{Datum, GlobalId, Timestamp};
 use crate::session::engine::Engine;
@@ -22,6 +22,8 @@ pub(super) struct Server {
     memory: Content,
     /// How far each relation is complete on each worker; none: for ever.
     uppers: BTreeMap<(GlobalId, usize), Option<Timestamp>>,
+    /// Of relations that are not hydrated, how many updates workers have read and have to.
+    hydrating: BTreeMap<GlobalId, (u64, u64)>,
     /// How many groups of transactions were shown.
     groups: u64,
 }
@@ -41,6 +43,7 @@ impl Server {
             storage: Content::new(engine, "weir_storage")?,
             memory: Content::new(engine, "weir_memory")?,
             uppers: BTreeMap::new(),
+            hydrating: BTreeMap::new(),
             groups: 0,
         })
     }
@@ -61,7 +64,12 @@ impl Server {
     /// Takes what was told. `arranged`: bytes of all arrangements; `own`: bytes of the rows that
     /// the engine tells about itself, but of these.
     pub(super) fn take(&mut self, told: &Introspection, arranged: u64, own: u64) -> Result<()> {
+        self.hydrating.clear();
         for report in &told.workers {
+            for HydratingReport { object, read, of } in &report.hydrating {
+                let far = self.hydrating.entry(*object).or_default();
+                *far = (far.0 + read, far.1 + of);
+            }
             for frontier in &report.frontiers {
                 let place = (frontier.object, report.worker);
                 match frontier.since {
@@ -97,7 +105,7 @@ impl Server {
     }
 
     fn object(&mut self, state: &ObjectState, now: Timestamp) -> Result<()> {
-        let ObjectState { id, since, last_change, hydrating, readers, dependents } = state;
+        let ObjectState { id, since, last_change, readers, dependents, .. } = state;
         let of_workers = self.uppers.range((*id, 0)..=(*id, usize::MAX));
         let upper = of_workers.filter_map(|(_, upper)| *upper).min();
         let waits = upper.is_some_and(|upper| upper <= *last_change);
@@ -113,8 +121,30 @@ impl Server {
             count(*dependents),
         ];
         self.frontiers.set(place, &row)?;
-        let row = [object(*id), Datum::Bool(*hydrating == 0), count(*hydrating)];
-        self.hydration.set(place, &row)
+        self.hydrates(state)
+    }
+
+    /// How far a relation is hydrated. What is complete on some workers is theirs to the end.
+    fn hydrates(&mut self, state: &ObjectState) -> Result<()> {
+        let ObjectState { id, hydrating, took, read, .. } = state;
+        let (under_way, left) = self.hydrating.get(id).copied().unwrap_or_default();
+        let (rows, of) = (read + under_way, read + left);
+        let percent = match *hydrating {
+            0 => 100,
+            _ => (rows * 100).checked_div(of).unwrap_or(0).min(99),
+        };
+        let took = took.map(|took| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        let of_view = |datum: Datum<'static>| if took.is_some() { datum } else { Datum::Null };
+        let row = [
+            object(*id),
+            Datum::Bool(*hydrating == 0),
+            count(*hydrating),
+            of_view(int8(rows)),
+            of_view(int8(of)),
+            of_view(Datum::Int4(i32::try_from(percent).unwrap_or(100))),
+            took.map_or(Datum::Null, int8),
+        ];
+        self.hydration.set((id.0, 0, 0), &row)
     }
 
     fn subscriptions(&mut self, told: &Introspection) -> Result<()> {
