@@ -120,8 +120,9 @@ impl Coordinator {
     async fn take_events(&mut self) -> Result<()> {
         let mut stopping: Option<oneshot::Sender<()>> = None;
         while stopping.is_none() {
-            let Some(mut event) = self.receiver.recv().await else { break };
-            for _ in 0..EVENTS_MAX {
+            let Some(event) = self.receiver.recv().await else { break };
+            let (mut next, mut taken) = (Some(event), 0);
+            while let Some(event) = next {
                 match event {
                     Event::Stop { reply } => {
                         stopping = Some(reply);
@@ -130,10 +131,9 @@ impl Coordinator {
                     Event::LogFailed(error) => return Err(error),
                     other => self.handle(other),
                 }
-                match self.receiver.try_recv() {
-                    Ok(next) => event = next,
-                    Err(_) => break,
-                }
+                taken += 1;
+                // What is taken out of the queue is handled.
+                next = if taken < EVENTS_MAX { self.receiver.try_recv().ok() } else { None };
             }
             self.flush();
         }

@@ -86,7 +86,7 @@ impl Session {
             current_user: &self.user,
             database: &self.database,
             rules: self.rules.current(),
-            variables: &|name| self.variables.get(name).ok(),
+            variables: &|name| self.setting_now(name),
             param_types,
         };
         sql::bind(statement, &mut cx)

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::catalog::item::{Item, ItemKind};
 use crate::catalog::objects::{Catalog, Change};
@@ -33,7 +32,7 @@ pub use crate::coord::opening::EngineConfig;
 pub fn open(config: &EngineConfig) -> Result<(Coordinator, Engine)> {
     let mut opening = Opening::open(config)?;
     let catalog = opening.catalog();
-    let engine = Engine::new(opening.client(), Duration::from_millis(config.introspection_ms));
+    let engine = Engine::new(opening.client(), config);
     restore(&engine, opening.kept_settings());
     opening.introspect(!engine.introspection.borrow().is_zero());
     for item in catalog.items() {

@@ -15,11 +15,14 @@ use crate::optimizer::physical::{index_layout, table_layout, view_layout};
 use crate::plan::physical::{Arrangement, ArrangementId};
 use crate::repr::{Datum, Diff, GlobalId, Row};
 use crate::session::binding;
+use crate::session::boot::EngineConfig;
 use crate::session::introspection::activity::Activity;
 use crate::session::introspection::profiling::Profiling;
 use crate::session::introspection::tracer::Listeners;
 use crate::session::layout::RowEncoder;
 use crate::session::system::feeds;
+use crate::session::system_settings::flags;
+use crate::session::variables::value::Value;
 
 /// The part of a server that its sessions share.
 #[derive(Clone)]
@@ -31,6 +34,8 @@ pub struct Engine {
     left_out: Arc<OnceLock<BTreeSet<GlobalId>>>,
     /// Constant system relations whose rows are there.
     provided: Arc<Mutex<BTreeSet<GlobalId>>>,
+    /// The flags that the server was started with, as settings.
+    pub(super) flags: Arc<Vec<(&'static str, Value)>>,
     /// How often the engine looks at itself; zero: not.
     pub(super) introspection: Arc<watch::Sender<Duration>>,
     /// How often it did at the start.
@@ -45,8 +50,10 @@ pub struct Engine {
 
 impl Engine {
     /// The shared part around a client.
-    pub(super) fn new(client: Client, introspection: Duration) -> Engine {
+    pub(super) fn new(client: Client, config: &EngineConfig) -> Engine {
+        let introspection = Duration::from_millis(config.introspection_ms);
         Engine {
+            flags: Arc::new(flags(config)),
             client,
             layouts: Arc::default(),
             left_out: Arc::default(),

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result, SqlState};
+use crate::session::boot::EngineConfig;
 use crate::session::engine::Engine;
 use crate::session::introspection::profiling::Profiling;
 use crate::session::session::Session;
@@ -27,6 +28,27 @@ pub(super) fn restore<'t>(engine: &Engine, kept: impl Iterator<Item = (&'t str, 
             engine.introspection.send_replace(interval);
         }
     }
+}
+
+/// What the settings of the server are now.
+fn of_server(engine: &Engine) -> Vec<(&'static str, Value)> {
+    let interval = engine.introspection.borrow().as_millis();
+    let ms = i64::try_from(interval).unwrap_or(i64::MAX);
+    let mut all = engine.profiling.borrow().all();
+    all.push((INTERVAL, Value::Int(ms)));
+    all.extend(engine.flags.iter().cloned());
+    all
+}
+
+/// The flags that the server was started with, as settings.
+pub(super) fn flags(config: &EngineConfig) -> Vec<(&'static str, Value)> {
+    let int = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+    vec![
+        ("checkpoint_log_bytes", int(config.checkpoint_log_bytes)),
+        ("data_directory", Value::Text(config.data_dir.display().to_string())),
+        ("retain_history", int(config.retain_ms)),
+        ("workers", int(config.workers as u64)),
+    ]
 }
 
 fn duration(value: &Value) -> Option<Duration> {
@@ -75,10 +97,16 @@ impl Session {
 
     /// Notes what the settings of the server are now, to show them.
     pub(super) fn learn_interval(&mut self) {
-        let interval = *self.engine.introspection.borrow();
-        let ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
-        self.variables.learn(INTERVAL, Value::Int(ms));
-        let profiling = *self.engine.profiling.borrow();
-        profiling.all().into_iter().for_each(|(name, value)| self.variables.learn(name, value));
+        let now = of_server(&self.engine);
+        now.into_iter().for_each(|(name, value)| self.variables.learn(name, value));
+    }
+
+    /// A setting as it is now; none of that name.
+    pub(super) fn setting_now(&self, key: &str) -> Option<String> {
+        let now = of_server(&self.engine).into_iter().find(|(name, _)| *name == key);
+        match now.zip(find(key)) {
+            Some(((_, value), setting)) => Some(value.show(&setting.kind)),
+            None => self.variables.get(key).ok(),
+        }
     }
 }

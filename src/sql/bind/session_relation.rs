@@ -108,7 +108,13 @@ impl Binder<'_, '_> {
                 "internal" => "internal",
                 _ => "postmaster",
             };
-            let is_default = value.as_deref() == Some(default);
+            let source = match access {
+                _ if in_units.as_deref() == Some(default) => "default",
+                "user" => "session",
+                "server" if name.starts_with("introspection_") => "configuration file",
+                "server" => "command line",
+                _ => "default",
+            };
             let row = named::row(
                 desc,
                 &[
@@ -119,7 +125,7 @@ impl Binder<'_, '_> {
                     ("short_desc", Datum::Text(description)),
                     ("context", Datum::Text(context)),
                     ("vartype", Datum::Text(ty)),
-                    ("source", Datum::Text(if is_default { "default" } else { "session" })),
+                    ("source", Datum::Text(source)),
                     ("min_val", min),
                     ("max_val", max),
                     ("boot_val", Datum::Text(default)),
