@@ -2,8 +2,8 @@
 //!
 //! An arrangement is differential's ordered spine with containers of our own: [`container`] holds
 //! keys and values as one byte region each, [`layout`] holds offsets, times and diffs, [`batch`]
-//! trims what merging leaves over, and [`batcher`] sorts and seals what arrives; [`maintain`] is the
-//! operator. [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops;
+//! trims what merging leaves over, and [`batcher`] sorts and seals what arrives; [`maintain`] is
+//! the operator. [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops;
 //! [`size`] tells what there is of it.
 
 pub mod arrange;
