@@ -64,6 +64,40 @@ pub enum Rule {
         /// Whether it is a constraint; otherwise it only is a property of the index.
         declared: bool,
     },
+    /// Each row names one of another table, unless a part of the name is NULL.
+    Reference(Reference),
+}
+
+/// FOREIGN KEY.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The table that they name rows of.
+    pub parent: GlobalId,
+    /// The names of its columns, together one of its keys.
+    pub to: Vec<String>,
+    /// What becomes of rows whose parent goes.
+    pub on_delete: Action,
+    /// What becomes of rows whose parent has another key then.
+    pub on_update: Action,
+    /// `DEFERRABLE`.
+    pub deferrable: bool,
+    /// `INITIALLY DEFERRED`: it is looked at when a transaction commits.
+    pub deferred: bool,
+}
+
+/// What becomes of rows that name what is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// It is refused, once the statement (or the transaction) is at its end.
+    Nothing,
+    /// It is refused.
+    Restrict,
+    /// They go, too, or name the new key.
+    Cascade,
+    /// They name nothing.
+    SetNull,
 }
 
 /// A system relation that is no view: see [`crate::catalog::system`].
@@ -225,6 +259,9 @@ impl Item {
             ItemKind::Constraint(Constraint { on, rule: Rule::Check(_) }) => vec![*on],
             ItemKind::Constraint(Constraint { on, rule: Rule::Unique { index, .. } }) => {
                 vec![*on, *index]
+            }
+            ItemKind::Constraint(Constraint { on, rule: Rule::Reference(reference) }) => {
+                vec![*on, reference.parent]
             }
             ItemKind::Sequence(_) | ItemKind::System(_) => vec![],
         }

@@ -26,6 +26,8 @@ pub struct Catalog {
     names: BTreeMap<(String, String), GlobalId>,
     /// The constraints of each table.
     constraints: BTreeSet<(GlobalId, GlobalId)>,
+    /// The foreign keys that name each table.
+    references: BTreeSet<(GlobalId, GlobalId)>,
 }
 
 /// A change of one object: its new form, or none where it is dropped.
@@ -134,6 +136,12 @@ impl Catalog {
         })
     }
 
+    /// The foreign keys that name rows of a table.
+    pub fn references(&self, table: GlobalId) -> impl Iterator<Item = &Arc<Item>> {
+        let of_table = self.references.range((table, GlobalId(0))..=(table, GlobalId(u64::MAX)));
+        of_table.filter_map(|(_, id)| self.items.get(id))
+    }
+
     /// The constraint that makes an index unique.
     pub fn unique_by(&self, index: GlobalId) -> Option<(&Arc<Item>, bool)> {
         let on = match &self.get(index)?.kind {
@@ -157,6 +165,9 @@ impl Catalog {
                 next.names.remove(&name_of(&old));
                 if let ItemKind::Constraint(constraint) = &old.kind {
                     next.constraints.remove(&(constraint.on, old.id));
+                    if let Rule::Reference(reference) = &constraint.rule {
+                        next.references.remove(&(reference.parent, old.id));
+                    }
                 }
             }
             let Some(item) = &change.item else { continue };
@@ -167,6 +178,9 @@ impl Catalog {
             next.names.insert(name, item.id);
             if let ItemKind::Constraint(constraint) = &item.kind {
                 next.constraints.insert((constraint.on, item.id));
+                if let Rule::Reference(reference) = &constraint.rule {
+                    next.references.insert((reference.parent, item.id));
+                }
             }
             next.items.insert(item.id, item.clone());
         }

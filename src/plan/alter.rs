@@ -94,3 +94,37 @@ pub enum TableChange {
         to: String,
     },
 }
+
+/// `FOREIGN KEY`, `REFERENCES`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewReference {
+    /// The name of the constraint.
+    pub name: String,
+    /// The columns.
+    pub columns: Vec<String>,
+    /// The table that they name rows of; none: their own.
+    pub parent: Option<GlobalId>,
+    /// Its columns.
+    pub to: Vec<String>,
+    /// `ON DELETE`.
+    pub on_delete: ReferenceAction,
+    /// `ON UPDATE`.
+    pub on_update: ReferenceAction,
+    /// `DEFERRABLE`.
+    pub deferrable: bool,
+    /// `INITIALLY DEFERRED`.
+    pub deferred: bool,
+}
+
+/// What becomes of rows that name what is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferenceAction {
+    /// `NO ACTION`.
+    Nothing,
+    /// `RESTRICT`.
+    Restrict,
+    /// `CASCADE`.
+    Cascade,
+    /// `SET NULL`.
+    SetNull,
+}

@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::expr::scalar::Expr;
-use crate::plan::alter::AlterTable;
+use crate::plan::alter::{AlterTable, NewReference};
 use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::plan::why::Why;
@@ -441,6 +441,8 @@ pub enum NewRule {
         /// Whether it is a constraint, rather than a unique index.
         declared: bool,
     },
+    /// A foreign key.
+    Reference(NewReference),
 }
 
 impl NewRule {
@@ -448,6 +450,7 @@ impl NewRule {
     pub fn name(&self) -> &str {
         match self {
             NewRule::Check { name, .. } | NewRule::Unique { name, .. } => name,
+            NewRule::Reference(reference) => &reference.name,
         }
     }
 }

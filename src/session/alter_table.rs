@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::item::{
-    ColumnDefault, Constraint, Index, Item, ItemKind, PrimaryKey, Rule, Sequence, Table,
+    ColumnDefault, Constraint, Index, Item, ItemKind, PrimaryKey, Reference, Rule, Sequence, Table,
 };
 use crate::catalog::objects::Catalog;
 use crate::coord::request::Install;
@@ -26,6 +26,7 @@ use crate::plan::statement::{ColumnSource, CreateIndex, NewColumn, NewRule};
 use crate::repr::value::decode_values;
 use crate::repr::{ColumnDesc, Datum, GlobalId, Row, ScalarType};
 use crate::session::binding;
+use crate::session::references::renamed_reference;
 use crate::session::session::{Outcome, Session};
 use crate::session::system::names::quoted;
 
@@ -168,6 +169,7 @@ impl Session {
             }
             TableChange::DropConstraint { name, if_exists } => {
                 let catalog = self.transaction()?.catalog.clone();
+                self.refuse_referenced(&draft.old, &name)?;
                 let rule = catalog.constraints(draft.old.id).find(|(item, rule)| {
                     item.name == name && !matches!(rule.rule, Rule::Unique { declared: false, .. })
                 });
@@ -198,6 +200,7 @@ impl Session {
             TableChange::NotNull { column, not_null } => draft.set_not_null(&column, not_null),
             TableChange::Type { column, ty, value } => {
                 let at = draft.at(&column)?;
+                self.refuse_named(&draft.old, &column)?;
                 draft.table.desc.columns[at].ty.scalar = ty.scalar;
                 draft.table.desc.columns[at].ty.typmod = ty.typmod;
                 let width = draft.old.desc().map_or(0, |desc| desc.arity());
@@ -246,7 +249,21 @@ impl Session {
                 self.transaction_mut()?.define(item.id, Some(item), None)?;
             }
         }
+        self.rename_references(&draft.old, &draft.table.desc, &draft.renamed, draft.old.id)?;
         for (item, rule) in catalog.constraints(draft.old.id) {
+            if let Rule::Reference(of) = &rule.rule
+                && !draft.dropped_rules.contains(&item.id)
+            {
+                let rule = Rule::Reference(renamed_reference(
+                    of,
+                    draft.old.id,
+                    &draft.renamed,
+                    draft.old.id,
+                ));
+                let kind = ItemKind::Constraint(Constraint { on: draft.old.id, rule });
+                let item = Item { kind, ..(**item).clone() };
+                self.transaction_mut()?.define(item.id, Some(item), None)?;
+            }
             let Rule::Check(text) = &rule.rule else { continue };
             if !draft.dropped_rules.contains(&item.id) {
                 binding::stored_scalar(&catalog, text, &draft.table.desc, &settings)
@@ -269,6 +286,13 @@ impl Session {
         let old_indexes = indexes(&catalog, draft.old.id);
         let old_rules: Vec<_> =
             catalog.constraints(draft.old.id).map(|(item, _)| item.clone()).collect();
+        let mut anew = BTreeMap::new();
+        for item in &old_rules {
+            if let ItemKind::Constraint(Constraint { rule: Rule::Reference(of), .. }) = &item.kind {
+                anew.insert(item.id, renamed_reference(of, draft.old.id, &draft.renamed, id));
+            }
+        }
+        self.rename_references(&draft.old, &draft.table.desc, &draft.renamed, id)?;
         let dropped = owned_sequences(&catalog, &draft.old);
         let Draft { old, name, table, sources, sequences, renamed, .. } = draft;
         for index in old_rules.iter().chain(&old_indexes) {
@@ -302,7 +326,7 @@ impl Session {
         self.create(item, Some(install), false)?;
         let rows = self.complete_rows(id, &sources, &rows, &types).await?;
         self.put_rows(id, rows, false).await.map_err(|error| not_unique(error, key_name))?;
-        self.rebuild(id, &renamed, old_indexes, old_rules).await?;
+        self.rebuild(id, &renamed, old_indexes, old_rules, anew).await?;
         Ok(id)
     }
 
@@ -314,6 +338,7 @@ impl Session {
         renamed: &[(String, String)],
         old_indexes: Vec<Arc<Item>>,
         old_rules: Vec<Arc<Item>>,
+        references: BTreeMap<GlobalId, Reference>,
     ) -> Result<()> {
         let catalog = self.transaction()?.catalog.clone();
         let desc = catalog.expect(id)?.desc().cloned().unwrap_or_default();
@@ -348,6 +373,13 @@ impl Session {
                     Some(index) => Rule::Unique { index: *index, declared: *declared },
                     None => continue,
                 },
+                Rule::Reference(_) => {
+                    let has = |name: &String| desc.columns.iter().any(|of| of.name == *name);
+                    match references.get(&item.id) {
+                        Some(of) if of.columns.iter().all(has) => Rule::Reference(of.clone()),
+                        _ => continue,
+                    }
+                }
             };
             let kind = ItemKind::Constraint(Constraint { on: id, rule });
             let item = Item { id: self.new_id(1).await?, kind, ..(*item).clone() };

@@ -59,6 +59,16 @@ impl UniqueKey {
         keys.collect()
     }
 
+    /// Its columns.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// How its index keeps rows.
+    pub(super) fn index_layout(&self) -> &Arc<Arrangement> {
+        &self.index_layout
+    }
+
     /// The types of the table's columns.
     pub(super) fn types(&self) -> &[ScalarType] {
         &self.table_layout.types
@@ -134,7 +144,14 @@ impl Session {
         for key in self.unique_keys(table)? {
             self.check_unique(table, &key, &updates).await?;
         }
-        self.buffer(table, updates)
+        let catalog = &self.transaction()?.catalog;
+        let is_plain = catalog.constraints(table).next().is_none()
+            && catalog.references(table).next().is_none();
+        if is_plain {
+            return self.buffer(table, updates);
+        }
+        self.buffer(table, updates.clone())?;
+        self.follow_references(table, &updates).await
     }
 
     /// Error 23505 where changes bring a key a second time.
@@ -324,6 +341,10 @@ impl Session {
                 let key = self.unique_key(&name, table, index)?;
                 self.check_keys(&on, &key).await?;
                 Rule::Unique { index, declared }
+            }
+            NewRule::Reference(new) => {
+                let id = self.new_id(1).await?;
+                return self.new_reference(id, table, new).await;
             }
         };
         let kind = ItemKind::Constraint(Constraint { on: table, rule });

@@ -90,10 +90,11 @@ impl Session {
     pub(super) async fn commit_work(&mut self, exclusive: Option<u64>) -> Result<()> {
         let asynchronous = !self.variables.synchronous_commit();
         let engine = self.engine.clone();
-        let transaction = self.transaction_mut()?;
-        if transaction.is_empty() {
+        if self.transaction()?.is_empty() {
             return Ok(());
         }
+        self.check_deferred().await?;
+        let transaction = self.transaction_mut()?;
         let made = transaction.hydrating();
         let commit = transaction.take_commit(&engine, asynchronous, exclusive)?;
         // A commit that was sent goes through, so it is not given up half-way; but what it makes

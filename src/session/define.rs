@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::item::{
-    ColumnDefault, Index, Item, ItemKind, PrimaryKey, Sequence, Table, View,
+    ColumnDefault, Index, Item, ItemKind, PrimaryKey, Rule, Sequence, Table, View,
 };
 use crate::catalog::objects::{Catalog, Change, taken};
 use crate::catalog::types::is_of;
@@ -422,6 +422,21 @@ impl Session {
                 for column in columns_of(table, id) {
                     let name = format!("column {column} of table {}", dependent.name);
                     cascades.push((name.clone(), format!("{name} depends on {this}")));
+                }
+                continue;
+            }
+            if let ItemKind::Constraint(constraint) = &dependent.kind
+                && constraint.on != id
+                && matches!(constraint.rule, Rule::Reference(_))
+            {
+                // The constraint goes, not the table whose it is.
+                let on = catalog.expect(constraint.on)?;
+                if !self.goes(on, wanted)? && !order.contains(&dependent.id) {
+                    let name = format!("constraint {} on table {}", dependent.name, on.name);
+                    cascades.push((name.clone(), format!("{name} depends on {this}")));
+                }
+                if !order.contains(&dependent.id) {
+                    order.push(dependent.id);
                 }
                 continue;
             }

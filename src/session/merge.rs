@@ -53,7 +53,7 @@ impl Session {
                 _ => deleted.push((pack(old), *count)),
             }
         }
-        self.take_away(merge.table, &deleted, &types[..width])?;
+        self.take_away(merge.table, &deleted, &types[..width]).await?;
         self.change(merge.table, &updated, &types[..2 * width]).await?;
         let columns: Vec<ColumnSource> = (0..width).map(ColumnSource::Source).collect();
         let new_types = &types[width..2 * width];

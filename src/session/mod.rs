@@ -38,6 +38,7 @@ mod parameters;
 mod portals;
 mod prepared;
 mod read;
+mod references;
 mod reg_names;
 mod rows;
 mod rules;

@@ -15,6 +15,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::repr::{Diff, GlobalId, Row, Timestamp};
 use crate::session::engine::Engine;
 use crate::session::merge::Together;
+use crate::session::references::Deferred;
 use crate::session::system::feeds;
 
 /// How a transaction came to be, and how it stands.
@@ -58,6 +59,8 @@ pub(super) struct Work {
     pub(super) ddl: Vec<DdlChange>,
     pub(super) buffers: BTreeMap<GlobalId, Buffer>,
     pub(super) reads: Vec<ReadSet>,
+    /// Foreign keys that are looked at when it commits.
+    pub(super) deferred: Vec<Deferred>,
     /// Buffers of tables that were dropped while there was a savepoint.
     dropped: Vec<(GlobalId, Buffer)>,
 }

@@ -372,18 +372,29 @@ impl Session {
         self.check_writable("DELETE")?;
         let (rows, types) = self.selected(delete.selection).await?;
         let rows = self.unchanged(delete.table, rows, &types)?;
-        self.take_away(delete.table, &rows, &types)?;
+        self.take_away(delete.table, &rows, &types).await?;
         let gone = rows.into_iter().flat_map(|(row, n)| std::iter::repeat_n(row, n as usize));
         self.written("DELETE", gone.collect(), delete.returning).await
     }
 
     /// Takes rows, the table's columns first, out of a table.
-    pub(super) fn take_away(
+    pub(super) async fn take_away(
         &mut self,
         table: GlobalId,
         rows: &[(Row, Diff)],
         types: &[ScalarType],
     ) -> Result<()> {
+        let updates = self.removal(table, rows, types)?;
+        self.put_changes(table, updates).await
+    }
+
+    /// The changes that take rows out of a table.
+    fn removal(
+        &self,
+        table: GlobalId,
+        rows: &[(Row, Diff)],
+        types: &[ScalarType],
+    ) -> Result<Vec<(Row, Row, Diff)>> {
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, table)?;
         let mut encoder = RowEncoder::new(&layout);
@@ -395,17 +406,21 @@ impl Session {
             let (key, value) = encoder.encode(&datums[..width])?;
             updates.push((key, value, -count));
         }
-        self.buffer(table, updates)
+        Ok(updates)
     }
 
     pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>) -> Result<Outcome> {
         self.check_writable("TRUNCATE TABLE")?;
+        self.check_truncated(&tables)?;
         for table in tables {
             let item = self.transaction()?.catalog.expect(table)?.clone();
             let desc = item.desc().ok_or_else(|| Error::internal("not a table"))?;
             let ty = crate::plan::relation::RelationType { columns: desc.types(), keys: vec![] };
             let selection = Relation::global(table, ty);
-            self.delete(Delete { table, selection, returning: None }).await?;
+            let (rows, types) = self.selected(selection).await?;
+            let rows = self.unchanged(table, rows, &types)?;
+            let updates = self.removal(table, &rows, &types)?;
+            self.buffer(table, updates)?;
         }
         Ok(Outcome::Done("TRUNCATE TABLE".into()))
     }

@@ -3,7 +3,7 @@
 
 use bumpalo::Bump;
 
-use crate::catalog::item::{ColumnDefault, Constraint, Item, ItemKind, Rule};
+use crate::catalog::item::{Action, ColumnDefault, Constraint, Item, ItemKind, Reference, Rule};
 use crate::catalog::system::oids::{key_oid, oid, part_oid};
 use crate::error::Result;
 use crate::repr::{Datum, GlobalId, RelationDesc, ScalarType};
@@ -155,6 +155,7 @@ fn add_rule(
         Rule::Unique { declared: false, .. } => return Ok(()),
         Rule::Unique { index, .. } => ("u", oid(*index), unique_columns(objects, *index), None),
         Rule::Check(text) => ("c", 0, named_columns(text, desc), Some(text.as_str())),
+        Rule::Reference(of) => return add_reference(objects, (item, on), of, rows),
     };
     let numbers = columns.iter().map(|column| Datum::Int2(*column));
     rows.add(&[
@@ -173,6 +174,91 @@ fn add_rule(
         ("conkey", array(ScalarType::Int2, numbers, &arena)),
         ("conbin", text.map_or(Datum::Null, Datum::Text)),
     ])
+}
+
+/// `pg_constraint` of a foreign key.
+fn add_reference(
+    objects: &Objects<'_>,
+    (item, on): (&Item, &Item),
+    of: &Reference,
+    rows: &mut Rows<'_>,
+) -> Result<()> {
+    let arena = Bump::new();
+    let Some(parent) = objects.get(of.parent) else { return Ok(()) };
+    let numbers = |table: &Item, names: &[String]| {
+        let desc = table.desc();
+        let place = |name: &String| {
+            let at = desc.and_then(|desc| desc.columns.iter().position(|of| of.name == *name));
+            at.map_or(0, |at| at as i16 + 1)
+        };
+        names.iter().map(place).collect::<Vec<i16>>()
+    };
+    let own = numbers(on, &of.columns).into_iter().map(Datum::Int2);
+    let to: Vec<i16> = numbers(parent, &of.to);
+    let is_primary = primary_key(parent).is_some_and(|(key, _)| {
+        key.len() == to.len() && key.iter().all(|at| to.contains(&(*at as i16 + 1)))
+    });
+    let unique = objects.catalog.constraints(parent.id).find_map(|(_, rule)| match rule.rule {
+        Rule::Unique { index, .. } if unique_columns(objects, index) == to => Some(oid(index)),
+        _ => None,
+    });
+    let index = if is_primary { key_oid(parent.id) } else { unique.unwrap_or(0) };
+    rows.add(&[
+        ("oid", Datum::Oid(oid(item.id))),
+        ("conname", Datum::Text(&item.name)),
+        ("connamespace", Datum::Oid(namespace(objects, &item.schema))),
+        ("contype", Datum::Text("f")),
+        ("condeferrable", Datum::Bool(of.deferrable)),
+        ("condeferred", Datum::Bool(of.deferred)),
+        ("convalidated", Datum::Bool(true)),
+        ("conrelid", Datum::Oid(oid(on.id))),
+        ("conindid", Datum::Oid(index)),
+        ("confrelid", Datum::Oid(oid(parent.id))),
+        ("confupdtype", Datum::Text(action(of.on_update).0)),
+        ("confdeltype", Datum::Text(action(of.on_delete).0)),
+        ("confmatchtype", Datum::Text("s")),
+        ("conislocal", Datum::Bool(true)),
+        ("connoinherit", Datum::Bool(true)),
+        ("conkey", array(ScalarType::Int2, own, &arena)),
+        ("confkey", array(ScalarType::Int2, to.iter().map(|at| Datum::Int2(*at)), &arena)),
+    ])
+}
+
+/// The letter of an action, and its words where they are not left out.
+fn action(action: Action) -> (&'static str, Option<&'static str>) {
+    match action {
+        Action::Nothing => ("a", None),
+        Action::Restrict => ("r", Some("RESTRICT")),
+        Action::Cascade => ("c", Some("CASCADE")),
+        Action::SetNull => ("n", Some("SET NULL")),
+    }
+}
+
+/// A foreign key as its definition spells it.
+fn reference_text(objects: &Objects<'_>, of: &Reference) -> String {
+    let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>();
+    let parent =
+        objects.get(of.parent).map_or_else(String::new, |parent| match parent.schema.as_str() {
+            "public" => quoted(&parent.name),
+            schema => qualified(schema, &parent.name),
+        });
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {parent}({})",
+        list(&of.columns).join(", "),
+        list(&of.to).join(", ")
+    );
+    for (event, done) in [("UPDATE", of.on_update), ("DELETE", of.on_delete)] {
+        if let Some(words) = action(done).1 {
+            text.push_str(&format!(" ON {event} {words}"));
+        }
+    }
+    if of.deferrable {
+        text.push_str(" DEFERRABLE");
+    }
+    if of.deferred {
+        text.push_str(" INITIALLY DEFERRED");
+    }
+    text
 }
 
 /// The columns of a unique index, by their numbers from 1.
@@ -321,6 +407,7 @@ pub(super) fn definitions(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_
         ItemKind::Constraint(constraint) => {
             let text = match &constraint.rule {
                 Rule::Check(text) => format!("CHECK (({text}))"),
+                Rule::Reference(of) => reference_text(objects, of),
                 Rule::Unique { index, .. } => {
                     let index = objects.get(*index).map(|index| &index.kind);
                     let on = objects.get(constraint.on).and_then(|on| on.desc());

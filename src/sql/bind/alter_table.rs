@@ -162,7 +162,8 @@ impl Binder<'_, '_> {
                 _ => {}
             }
         }
-        let rules = self.new_rules((&item.schema, &item.name), written, &desc, &taken)?;
+        let key = table.primary_key.as_ref().map(|key| key.columns.as_slice());
+        let rules = self.new_rules((&item.schema, &item.name), written, (&desc, key), &taken)?;
         changes.extend(rules.into_iter().map(TableChange::Rule));
         Ok(())
     }

@@ -16,6 +16,7 @@ use crate::sql::bind::create::key_column;
 use crate::sql::bind::entry::scope_of;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
+use crate::sql::bind::reference::OwnKeys;
 
 /// A constraint as it was written.
 pub(super) enum WrittenRule {
@@ -23,6 +24,8 @@ pub(super) enum WrittenRule {
     Check(Option<String>, ast::Expr),
     /// UNIQUE.
     Unique(Option<String>, Vec<String>),
+    /// FOREIGN KEY, REFERENCES.
+    Reference(Option<String>, Vec<String>, Box<ast::ForeignKeyConstraint>),
 }
 
 /// The rule of a table constraint; none for one of another kind.
@@ -32,6 +35,11 @@ pub(super) fn table_rule(constraint: &ast::TableConstraint) -> Result<Option<Wri
         ast::TableConstraint::Unique(unique) => {
             let columns = unique.columns.iter().map(|c| key_column(&c.column.expr));
             unique_rule(unique, None, columns.collect::<Result<_>>()?).map(Some)
+        }
+        ast::TableConstraint::ForeignKey(key) => {
+            let columns = key.columns.iter().map(name::ident).collect();
+            let name = key.name.as_ref().map(name::ident);
+            Ok(Some(WrittenRule::Reference(name, columns, Box::new(key.clone()))))
         }
         _ => Ok(None),
     }
@@ -47,6 +55,11 @@ pub(super) fn column_rule(
         ast::ColumnOption::Check(check) => check_rule(check, named).map(Some),
         ast::ColumnOption::Unique(unique) => {
             unique_rule(unique, named, vec![column.to_owned()]).map(Some)
+        }
+        ast::ColumnOption::ForeignKey(key) => {
+            let name = named.or(key.name.as_ref()).map(name::ident);
+            let columns = vec![column.to_owned()];
+            Ok(Some(WrittenRule::Reference(name, columns, Box::new(key.clone()))))
         }
         _ => Ok(None),
     }
@@ -86,7 +99,7 @@ impl Binder<'_, '_> {
         &mut self,
         (schema, table): (&str, &str),
         written: Vec<WrittenRule>,
-        desc: &RelationDesc,
+        (desc, key): (&RelationDesc, Option<&[usize]>),
         taken: &[String],
     ) -> Result<Vec<NewRule>> {
         let mut rules: Vec<NewRule> = vec![];
@@ -113,9 +126,19 @@ impl Binder<'_, '_> {
                     let name = name.unwrap_or_else(|| first_free(&base, is_taken));
                     NewRule::Unique { name, columns, declared: true }
                 }
+                WrittenRule::Reference(name, columns, written) => {
+                    let base = format!("{table}_{}_fkey", columns.join("_"));
+                    let name = name.unwrap_or_else(|| first_free(&base, is_taken));
+                    let own = OwnKeys { name: (schema, table), desc, key, rules: &rules };
+                    NewRule::Reference(self.new_reference(name, columns, &written, &own)?)
+                }
             };
             if rules.iter().any(|other| other.name() == rule.name()) {
                 let message = match &rule {
+                    NewRule::Reference(of) => {
+                        let name = &of.name;
+                        format!("constraint \"{name}\" for relation \"{table}\" already exists")
+                    }
                     NewRule::Check { name, .. } => {
                         format!("check constraint \"{name}\" already exists")
                     }

@@ -91,7 +91,7 @@ impl Binder<'_, '_> {
             let ast::TableConstraint::PrimaryKey(key) = constraint else {
                 return Err(Error::unsupported(
                     format!("table constraint {constraint}"),
-                    "PRIMARY KEY, UNIQUE, CHECK and NOT NULL are the constraints that there are.",
+                    "An exclusion constraint is not there.",
                 ));
             };
             let names = key.columns.iter().map(|c| key_column(&c.column.expr));
@@ -112,7 +112,8 @@ impl Binder<'_, '_> {
         let described = columns.iter().map(|c| ColumnDesc { name: c.name.clone(), ty: c.ty });
         let described = RelationDesc { columns: described.collect(), keys: vec![] };
         let taken: Vec<String> = primary_key.iter().map(|(_, name)| name.clone()).collect();
-        let rules = self.new_rules((&schema, &table), written, &described, &taken)?;
+        let key = primary_key.as_ref().map(|(columns, _)| columns.as_slice());
+        let rules = self.new_rules((&schema, &table), written, (&described, key), &taken)?;
         Ok(Statement::CreateTable(CreateTable {
             schema,
             name: table,

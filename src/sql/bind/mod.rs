@@ -46,6 +46,7 @@ pub(in crate::sql) mod query;
 mod record;
 mod recursive;
 mod recursive_order;
+mod reference;
 mod reg;
 pub(in crate::sql) mod relation;
 mod resolve;
