@@ -384,14 +384,14 @@ impl Session {
     }
 
     /// Refuses to change the type of a column of a foreign key.
-    pub(super) fn refuse_named(&self, table: &Item, column: &String) -> Result<()> {
+    pub(super) fn refuse_named(&self, table: &Item, column: &str) -> Result<()> {
         let catalog = &self.transaction()?.catalog;
         let own = catalog.constraints(table.id).map(|(item, _)| item);
         for item in own.chain(catalog.references(table.id)) {
             let ItemKind::Constraint(constraint) = &item.kind else { continue };
             let Rule::Reference(of) = &constraint.rule else { continue };
             let names = if constraint.on == table.id { &of.columns } else { &of.to };
-            if names.contains(column) {
+            if names.iter().any(|name| name == column) {
                 return Err(Error::unsupported(
                     format!("another type for a column of the foreign key \"{}\"", item.name),
                     "Drop the constraint first, and add it again.",
