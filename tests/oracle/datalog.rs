@@ -147,6 +147,17 @@ fn extend(literal: &Literal, binding: &Binding, content: &Database) -> Vec<Bindi
         Literal::Negative(atom) => {
             keep(!content[&atom.name].iter().any(|row| unify(atom, row, binding).is_some()))
         }
+        Literal::Without(atoms) => {
+            let mut all = vec![binding.clone()];
+            for atom in atoms {
+                let more = |binding: &Binding| -> Vec<Binding> {
+                    let rows = content[&atom.name].iter();
+                    rows.filter_map(|row| unify(atom, row, binding)).collect()
+                };
+                all = all.iter().flat_map(more).collect();
+            }
+            keep(all.is_empty())
+        }
         Literal::Less(a, b) => {
             let (a, b) = (value(a, binding), value(b, binding));
             keep(matches!((a, b), (Some(a), Some(b)) if a < b))

@@ -194,8 +194,11 @@ impl Check<'_> {
         }
         let mut found = BTreeSet::new();
         for way in ways(rule) {
-            let positive: Vec<Literal> =
-                way.iter().filter(|l| !matches!(l, Literal::Negative(_))).cloned().collect();
+            let positive: Vec<Literal> = way
+                .iter()
+                .filter(|l| !matches!(l, Literal::Negative(_) | Literal::Without(_)))
+                .cloned()
+                .collect();
             let by_few = matches(&positive, &few);
             found.extend(matches(&way, self.content).into_iter().filter(|b| by_few.contains(b)));
         }

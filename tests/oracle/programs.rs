@@ -61,6 +61,8 @@ pub enum Fold {
 pub enum Literal {
     Positive(Atom),
     Negative(Atom),
+    /// There is no way in which all of these hold.
+    Without(Vec<Atom>),
     Less(Arg, Arg),
     Differ(Arg, Arg),
     /// The first variable is the second and that much more.
@@ -323,6 +325,21 @@ fn random_body(
         let args = random_args(rng, arity).into_iter().map(arg).collect();
         body.push(Literal::Negative(Atom { name, args }));
     }
+    if rng.random_bool(0.15) {
+        let atom = |rng: &mut StdRng| {
+            let (name, arity) = whole[rng.random_range(0..whole.len())].clone();
+            let arg = |arg| match arg {
+                // A variable of its own.
+                Arg::Variable(variable) if !bound.contains(&variable) => {
+                    Arg::Variable(VARIABLES + 1)
+                }
+                other => other,
+            };
+            let args = random_args(rng, arity).into_iter().map(arg).collect();
+            Atom { name, args }
+        };
+        body.push(Literal::Without(vec![atom(rng), atom(rng)]));
+    }
     if rng.random_bool(0.25) {
         let a = Arg::Variable(any(rng, &bound));
         let b = match rng.random_bool(0.5) {
@@ -408,6 +425,11 @@ impl Literal {
             Literal::Negative(atom) => {
                 let not = if style & 2 == 2 { "NOT " } else { "!" };
                 format!("{not}{}", atom.text(style))
+            }
+            Literal::Without(atoms) => {
+                let not = if style & 2 == 2 { "NOT " } else { "!" };
+                let atoms: Vec<_> = atoms.iter().map(|atom| atom.text(style)).collect();
+                format!("{not}({})", atoms.join(", "))
             }
             Literal::Less(a, b) => format!("{a} < {b}"),
             Literal::Differ(a, b) => format!("{a} != {b}"),

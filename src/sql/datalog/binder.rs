@@ -14,6 +14,7 @@ use crate::sql::bind::query::OutputColumn;
 use crate::sql::bind::relation::Plan;
 use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 use crate::sql::datalog::ast::{Name, Program, Rule};
+use crate::sql::datalog::negation::is_negation;
 use crate::sql::datalog::parse::program;
 use crate::sql::datalog::recognize::PROGRAM;
 use crate::sql::datalog::text::{Stretch, Text, text_of};
@@ -74,12 +75,14 @@ impl Binder<'_, '_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "a program without a rule")
                 .with_hint("A rule is head(X, \u{2026}) <- body(X, \u{2026}), \u{2026}."));
         };
-        for rule in &new {
+        // What is negated in a rule is a part of its text.
+        let written = || new.iter().filter(|rule| !is_negation(&rule.name.folded));
+        for rule in written() {
             self.refuse_taken(&rule.name)?;
         }
         let defined: Vec<(String, String)> =
-            new.iter().map(|rule| (rule.name.folded.clone(), rule.text.clone())).collect();
-        let wanted = first.name.clone();
+            written().map(|rule| (rule.name.folded.clone(), rule.text.clone())).collect();
+        let wanted = written().next().unwrap_or(first).name.clone();
         let mut rules: Vec<Rule> = self.cx.rules.all()?;
         rules.extend(new);
         let all = Program { rules, ..Program::default() };

@@ -23,6 +23,7 @@ use crate::sql::bind::relation::{Plan, Typed};
 use crate::sql::bind::scope::{Absent, Column, Scope, Table};
 use crate::sql::datalog::ast::{Argument, Atom, Literal, Name, Rule, Term, Value};
 use crate::sql::datalog::program::Known;
+use crate::sql::datalog::shown;
 
 /// The most ways through the ORs of a body.
 const BRANCHES_MAX: usize = 256;
@@ -121,7 +122,7 @@ pub fn ways(body: &[Literal]) -> Result<Vec<Vec<&Literal>>> {
 }
 
 /// The variables that stand in a literal by themselves.
-fn names(literal: &Literal) -> Vec<String> {
+pub fn names(literal: &Literal) -> Vec<String> {
     let of_term = |term: &Term| match term {
         Term::Variable(name) => Some(name.folded.clone()),
         _ => None,
@@ -436,7 +437,8 @@ impl Binder<'_, '_> {
 /// Errors: 42P10 where there are too many or too few, 42703 where a name is no column's.
 pub fn places(atom: &Atom, columns: &[String]) -> Result<Vec<usize>> {
     let named = atom.args.iter().filter(|argument| argument.column.is_some()).count();
-    let signature = || format!("{} ({})", atom.name, columns.join(", "));
+    let relation = shown::relation(atom);
+    let signature = || format!("{relation} ({})", columns.join(", "));
     if named == 0 {
         if atom.args.len() != columns.len() {
             let count = |n: usize, what: &str| match n {
@@ -446,8 +448,7 @@ pub fn places(atom: &Atom, columns: &[String]) -> Result<Vec<usize>> {
             return Err(Error::new(
                 SqlState::INVALID_COLUMN_REFERENCE,
                 format!(
-                    "relation \"{}\" has {}, but the atom has {}",
-                    atom.name,
+                    "relation \"{relation}\" has {}, but the atom has {}",
                     count(columns.len(), "column"),
                     count(atom.args.len(), "argument")
                 ),
@@ -471,7 +472,7 @@ pub fn places(atom: &Atom, columns: &[String]) -> Result<Vec<usize>> {
         let Some(at) = columns.iter().position(|column| *column == name.folded) else {
             return Err(Error::new(
                 SqlState::UNDEFINED_COLUMN,
-                format!("column \"{}\" of relation \"{}\" does not exist", name.folded, atom.name),
+                format!("column \"{}\" of relation \"{relation}\" does not exist", name.folded),
             )
             .with_hint(format!("The relation is {}.", signature()))
             .at(name.position));

@@ -2,10 +2,11 @@
 //!
 //! `recognize` finds programs among the tokens of a statement and leaves a mark for each, `text`
 //! has their tokens (`edn` and `edn_rules` spell those of queries in EDN), `parse` makes an `ast`
-//! of them; the `binder` meets the mark in the place of a function of FROM. `strata` puts rules in
-//! order, `monotone` looks at the cycles of lattices, `program` binds the rules one stratum after
-//! the other, `body` and `head` one rule; `demand` rewrites them to what is asked for. For
-//! `EXPLAIN WHY`, `why` has the rules as queries for their `instances`, as they are `shown`, among
+//! of them (`negation` makes rules of what is negated); the `binder` meets the mark in the place of
+//! a function of FROM. `strata` puts rules in order, `monotone` looks at the cycles of lattices,
+//! `program` binds the rules one stratum after the other, `body` and `head` one rule; `demand`
+//! rewrites them to what is asked for. For `EXPLAIN WHY`, `why` has the rules as queries for their
+//! `instances`, as they are `shown`, among
 //! facts with their `heights`. Scalar expressions, types and the names of relations are the SQL
 //! binder's; `session` keeps the rules that are statements.
 
@@ -19,6 +20,7 @@ mod head;
 mod heights;
 mod instances;
 mod monotone;
+mod negation;
 pub(in crate::sql) mod parse;
 mod program;
 pub mod recognize;

@@ -4,6 +4,8 @@
 //! hand, and what is an expression goes to `sqlparser`. A word alone is a variable whatever SQL
 //! makes of it, and what stands in double quotes is a string, as other Datalogs have it.
 
+use std::cell::RefCell;
+
 use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -15,6 +17,8 @@ use crate::sql::bind::name;
 use crate::sql::datalog::ast::{
     Argument, Atom, Extreme, Goal, HeadTerm, Literal, Name, Program, Rule, Term, Value,
 };
+use crate::sql::datalog::demand::object;
+use crate::sql::datalog::negation::{self, Negations};
 use crate::sql::datalog::text::{matching, split, top_level};
 use crate::sql::parse::analyze;
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
@@ -40,8 +44,8 @@ const CONNECTIVES: [&str; 8] = ["and", "not", "is", "in", "like", "ilike", "betw
 /// Errors: 42601 with the place; 54001 where it is too deep.
 pub fn program(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Program> {
     match limits::check_depth(tokens)? {
-        true => stack::large(|| Parse { source }.program(tokens)),
-        false => Parse { source }.program(tokens),
+        true => stack::large(|| Parse::of(source).program(tokens)),
+        false => Parse::of(source).program(tokens),
     }
 }
 
@@ -133,9 +137,15 @@ fn is_where(tokens: &[TokenWithSpan], at: usize) -> bool {
 
 struct Parse<'a> {
     source: &'a Source<'a>,
+    /// What is negated in the clause that is being parsed, where that is no atom.
+    negations: RefCell<Negations>,
 }
 
-impl Parse<'_> {
+impl<'a> Parse<'a> {
+    fn of(source: &'a Source<'a>) -> Parse<'a> {
+        Parse { source, negations: RefCell::default() }
+    }
+
     fn program(&self, mut tokens: &[TokenWithSpan]) -> Result<Program> {
         let mut program = Program::default();
         while let Some(first) = tokens.first() {
@@ -153,14 +163,21 @@ impl Parse<'_> {
                 program.why = Some(self.why(own)?);
             } else if begins_find(own) {
                 let end = tail_at(own);
-                program.find = Some(self.find(&own[..end])?);
+                let find = self.find(&own[..end])?;
+                program.find = Some(self.settled(find, &mut program.rules));
                 program.tail = own[end..].to_vec();
             } else {
-                program.rules.push(self.rule(own)?);
+                let rule = self.rule(own)?;
+                let rule = self.settled(rule, &mut program.rules);
+                program.rules.push(rule);
             }
             tokens = &tokens[length..];
         }
         Ok(program)
+    }
+
+    fn settled(&self, rule: Rule, rules: &mut Vec<Rule>) -> Rule {
+        negation::settled(rule, &mut self.negations.borrow_mut(), rules)
     }
 
     fn refuse_directive(&self, tokens: &[TokenWithSpan]) -> Result<()> {
@@ -331,11 +348,12 @@ impl Parse<'_> {
                 && matching(rest) == Some(rest.len() - 1)
                 && self.holds_atom(&rest[1..rest.len() - 1])
             {
-                return Err(Error::unsupported(
-                    "NOT of more than one atom",
-                    "Derive what is in the parentheses by a rule of its own, and negate that.",
-                )
-                .at(self.source.lines.of_span(first.span)));
+                let body = self.body(&rest[1..rest.len() - 1], rest.last())?;
+                let position = self.source.lines.of_span(first.span);
+                let (name, text) = (negation::name_at(position), self.source.text_of(rest));
+                self.negations.borrow_mut().insert(name.clone(), body);
+                let name = object(&name);
+                return Ok(Literal::Not(Atom { name, args: vec![], call: None, text, position }));
             }
             let mut spelled = tokens.to_vec();
             spelled[0].token = Token::make_keyword("NOT");

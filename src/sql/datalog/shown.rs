@@ -9,6 +9,7 @@ use crate::plan::why::{Piece, Template};
 use crate::sql::bind::name::ident;
 use crate::sql::datalog::ast::{Atom, HeadTerm, Literal, Name, Rule, Term, Value};
 use crate::sql::datalog::demand::is_copy;
+use crate::sql::datalog::negation::is_negation;
 
 /// What begins the name of a variable in a text, and what ends it; neither stands in any text.
 const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
@@ -90,6 +91,9 @@ impl Writer {
     }
 
     fn atom(&mut self, atom: &Atom, declared: &BTreeSet<String>) {
+        if atom.bare_name().is_some_and(|name| is_negation(&name)) {
+            return self.text(&atom.text);
+        }
         self.text(&format!("{}(", relation(atom)));
         for (at, argument) in atom.args.iter().enumerate() {
             self.text(if at > 0 { ", " } else { "" });
