@@ -162,10 +162,13 @@ impl<T: Time> Queue<T> {
     }
 }
 
+/// Builds what goes to an output.
+type To<T, D> = OutputBuilder<T, CapacityContainerBuilder<Vec<D>>>;
+
 /// The two outputs.
 struct Outputs<T: Time> {
-    oks: OutputBuilder<T, CapacityContainerBuilder<Vec<RowUpdate<T>>>>,
-    errs: Option<OutputBuilder<T, CapacityContainerBuilder<Vec<ErrUpdate<T>>>>>,
+    oks: To<T, RowUpdate<T>>,
+    errs: Option<To<T, ErrUpdate<T>>>,
 }
 
 impl<T: Time> Outputs<T> {
