@@ -180,6 +180,8 @@ impl Scope {
             2 => format!("(NOT {p})"),
             3 => format!("({a} IS NULL)"),
             4 => format!("({a} IS DISTINCT FROM {b})"),
+            // A row that is written out would be compared column by column, whatever its type.
+            5 if ty == Type::Pair => format!("(coalesce({a}, NULL) IN ({b}, {c}))"),
             5 => format!("({a} IN ({b}, {c}))"),
             6 => format!("({a} BETWEEN {b} AND {c})"),
             7 => format!("({text} LIKE 'a%')"),
