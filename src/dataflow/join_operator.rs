@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use differential_dataflow::operators::arrange::Arranged;
-use differential_dataflow::trace::{Span, TraceReader};
+use differential_dataflow::trace::{Span, SpanOf, TraceReader};
 use timely::PartialOrder;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::StreamVec;
@@ -220,7 +220,7 @@ struct Side<Tr: TraceReader> {
 
 impl<Tr: TraceReader<Time: Time>> Side<Tr> {
     /// A side, and what it holds.
-    fn new(mut trace: Tr) -> (Side<Tr>, Vec<Span<Tr::Time, Tr::Batch>>) {
+    fn new(mut trace: Tr) -> (Side<Tr>, Vec<SpanOf<Tr>>) {
         let mut taken = Antichain::from_elem(timely::progress::Timestamp::minimum());
         let mut spans = Vec::new();
         trace.map_spans(|span| {
