@@ -3,17 +3,24 @@
 //! A variable is fed back what its value was a round before. Differential computes with
 //! differences in both times: when a table changes, each round changes only by what that makes of
 //! it, whichever round it first matters in. What is fed back is consolidated, since rows that
-//! cancel each other out would else go round for ever.
+//! cancel each other out would else go round for ever; a reduction's rows are so already.
 //!
 //! What is arranged outside is read there. Inside, rows travel whole; groups are reduced by
 //! differential's own operator, with the logic that the operators outside use ([`GroupLogic`]),
-//! compiled once. A limit of rounds is a filter on the round; what it leaves out says whether the
-//! loop would have gone on.
+//! compiled once. Rules derive sets, so DISTINCT of whole rows is what nearly every loop does:
+//! where equal rows have equal bytes the row itself is the key, and nothing is decoded. A limit of
+//! rounds takes out what comes after it, which says whether the loop would have gone on.
+//!
+//! A change of one row often makes rows in each of many rounds, one or two in each. What counts
+//! then is how many operators there are on the way, not how many rows.
 
 use differential_dataflow::AsCollection;
+use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::iterate::Variable;
+use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Scope;
+use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::vec::{Filter, Map};
 use timely::order::Product;
 
@@ -26,7 +33,7 @@ use super::reader::RowReader;
 use super::reduce::Reduction;
 use super::regroup::Regroup;
 use super::rows::{RowSink, Shaper, arranged_rows, reshape, whole_rows};
-use super::threshold::{by_whole_row, positive_rows};
+use super::threshold::{by_whole_row, is_identity, positive_rows};
 use super::topk::TopK;
 use super::transform::transform;
 use super::union::union;
@@ -35,9 +42,11 @@ use crate::dataflow::arrangement::{
     EnteredArranged, Round, RowArranged, RowBuilder, RowContainer, RowRef, RowSpine, RowUpdate,
     Rows, RowsByKey, arrange_rows, enter, fill, size,
 };
+use crate::dataflow::channel::Local;
 use crate::dataflow::emit::{JoinLogic, RowLogic};
 use crate::dataflow::join::join_traces;
 use crate::dataflow::observe::Places;
+use crate::dataflow::operator::OperatorBuilder;
 use crate::dataflow::pressure::Pressure;
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
@@ -47,12 +56,15 @@ use crate::plan::observed::Place;
 use crate::plan::physical::{Arrangement, Node, NodeId};
 use crate::plan::relation::RoundLimit;
 use crate::repr::settings::FormatSettings;
-use crate::repr::{Row, ScalarType, Timestamp};
+use crate::repr::{Diff, Row, ScalarType, Timestamp};
 
 /// Where the value of a variable is fed back.
 type Feed<'i> = Variable<'i, Round, Vec<RowUpdate<Round>>>;
 
-/// What begins the value of a group's answer: a row or an error.
+/// What a reduction makes of a key and its rows.
+type Reducer = Box<dyn FnMut(&[u8], &[(RowRef<'_>, Diff)], &mut Vec<(Row, Diff)>)>;
+
+/// What begins the value of a group's answer, where that may be an error.
 const ROW: u8 = 0;
 const ERROR: u8 = 1;
 
@@ -225,15 +237,16 @@ impl<'i, 'p> Inside<'i, 'p> {
                     ties: *ties,
                     rank: *rank,
                 };
-                self.grouped(*input, types, (top.shaper(), false), top.logic(self.sink()))
+                self.grouped(*input, types, (top.shaper(), false), (top.logic(self.sink()), false))
             }
             Node::Window { input, types, partition, order, calls } => {
                 let windowed = Windowed::new(types, partition, order, calls);
                 let logic = windowed.logic(self.sink(), self.settings);
+                let logic = (logic, windowed.is_fallible());
                 self.grouped(*input, types, (windowed.shaper(), false), logic)
             }
             Node::Threshold { input, types } => {
-                let logic = positive_rows(types, self.sink());
+                let logic = (positive_rows(types, self.sink()), false);
                 self.grouped(*input, types, (by_whole_row(types), false), logic)
             }
             Node::Negate { input } => self.rows(*input).negate(),
@@ -283,13 +296,17 @@ impl<'i, 'p> Inside<'i, 'p> {
     /// A reduction by the logic that it has outside, if that needs its rows alone.
     fn reduce(&mut self, input: NodeId, group: Regroup) -> RowsByKey<'i, Round> {
         let Regroup { key, key_types, aggregates, types } = &group;
+        if aggregates.is_empty() && is_whole_row(key, types) {
+            return self.distinct(input);
+        }
         let reduction = Reduction::new(key, key_types, aggregates, types);
         let types = types.clone();
         match reduction.whole_logic(self.settings, self.sink()) {
             Some(logic) => self.grouped(input, &types, reduction.shaper(), logic),
             None => {
                 let shaper = group.shaper();
-                self.grouped(input, &types, shaper, group.logic(self.settings.clone()))
+                let logic = (group.logic(self.settings.clone()), true);
+                self.grouped(input, &types, shaper, logic)
             }
         }
     }
@@ -353,32 +370,49 @@ impl<'i, 'p> Inside<'i, 'p> {
         arrange_rows(self.each(input, "Shape", logic, fallible), "Arrange")
     }
 
-    /// Groups rows as the shaper keys them, and answers for each group by a logic.
+    /// Each row once, where equal rows have equal bytes.
+    fn distinct(&mut self, input: NodeId) -> RowsByKey<'i, Round> {
+        let keyed = self.rows(input).map(|(_, row)| (row, Row::EMPTY));
+        let there: Reducer = Box::new(|_, rows, out| {
+            if rows.iter().any(|(_, count)| *count > 0) {
+                out.push((Row::EMPTY, 1));
+            }
+        });
+        let reduced = reduce(arrange_rows(keyed, "Arrange"), "Distinct", there);
+        reduced.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)))
+    }
+
+    /// Groups rows as the shaper keys them, and answers for each group by a logic, which can fail
+    /// or not.
     fn grouped(
         &mut self,
         input: NodeId,
         types: &[ScalarType],
         shaper: (Shaper, bool),
-        mut logic: GroupLogic,
+        (mut logic, fallible): (GroupLogic, bool),
     ) -> RowsByKey<'i, Round> {
         let arranged = self.arranged(input, types, shaper);
         let mut answer = Answer::default();
-        let reduced = arranged
-            .reduce_abelian::<_, RowBuilder<Round>, RowSpine<Round>, RowContainer, _>(
-                "Group",
-                move |key, rows, out| {
-                    answer.clear();
-                    logic(key.0, rows, &mut answer);
-                    let tagged = |tag: u8, row: &Row| Row::new(&[&[tag], row.bytes()].concat());
-                    let (rows, errors) = answer.take();
-                    out.extend(rows.map(|((_, row), count)| (tagged(ROW, &row), count)));
-                    let errors: Vec<_> = errors.collect();
-                    out.extend(errors.into_iter().map(|(e, count)| (tagged(ERROR, &e), count)));
-                    differential_dataflow::consolidation::consolidate(out);
-                },
-                fill,
-            );
-        size::note_rows(&reduced.trace);
+        if !fallible {
+            let reducer: Reducer = Box::new(move |key, rows, out| {
+                answer.clear();
+                logic(key, rows, &mut answer);
+                out.extend(answer.take().0.map(|((_, row), count)| (row, count)));
+                consolidate(out);
+            });
+            let reduced = reduce(arranged, "Group", reducer);
+            return reduced.as_collection(|_, row| (Row::EMPTY, Row::new(row.0)));
+        }
+        let reducer: Reducer = Box::new(move |key, rows, out| {
+            answer.clear();
+            logic(key, rows, &mut answer);
+            let tagged = |tag: u8, row: &Row| Row::new(&[&[tag], row.bytes()].concat());
+            let (rows, errors) = answer.take();
+            out.extend(rows.map(|((_, row), count)| (tagged(ROW, &row), count)));
+            out.extend(errors.map(|(error, count)| (tagged(ERROR, &error), count)));
+            consolidate(out);
+        });
+        let reduced = reduce(arranged, "Group", reducer);
         let rows = reduced.as_collection(|_, value| (Row::EMPTY, Row::new(value.0)));
         let untag: RowLogic = Box::new(|_, value, emit| match value.split_first() {
             Some((&ROW, row)) => emit.ok(Row::EMPTY, Row::new(row)),
@@ -394,16 +428,24 @@ impl<'i, 'p> Inside<'i, 'p> {
     fn close(&mut self, plan: &Loop<'_>) -> (Vec<RowsByKey<'i, Round>>, Vec<RowsByKey<'i, Round>>) {
         let (mut values, mut cut) = (Vec::new(), Vec::new());
         for (feed, value) in std::mem::take(&mut self.feeds).into_iter().zip(plan.values) {
-            let keyed = self.rows(*value).map(|(_, row)| (row, Row::EMPTY));
-            let whole = arrange_rows(keyed, "Consolidate");
-            let whole = whole.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)));
+            let whole = match plan.nodes[*value] {
+                // What differential's reduction says is consolidated.
+                Node::Reduce { .. }
+                | Node::TopK { .. }
+                | Node::Window { .. }
+                | Node::Threshold { .. } => self.rows(*value),
+                _ => {
+                    let keyed = self.rows(*value).map(|(_, row)| (row, Row::EMPTY));
+                    let whole = arrange_rows(keyed, "Consolidate");
+                    whole.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)))
+                }
+            };
             let value = match &plan.limit {
                 None => whole,
-                Some(RoundLimit { rounds, .. }) => {
-                    let rounds = *rounds;
-                    let beyond = whole.clone().inner.filter(move |(_, t, _)| t.inner >= rounds);
-                    cut.push(beyond.as_collection());
-                    whole.inner.filter(move |(_, t, _)| t.inner < rounds).as_collection()
+                Some(RoundLimit { rounds, fails, .. }) => {
+                    let (before, beyond) = limited(whole, *rounds, *fails);
+                    cut.extend(beyond);
+                    before
                 }
             };
             feed.set(value.clone());
@@ -411,4 +453,60 @@ impl<'i, 'p> Inside<'i, 'p> {
         }
         (values, cut)
     }
+}
+
+/// Whether this key is all columns in their order, and equal rows have equal bytes.
+fn is_whole_row(key: &[Expr], types: &[ScalarType]) -> bool {
+    let all = key.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
+    all && key.len() == types.len() && is_identity(types)
+}
+
+/// Differential's reduction, compiled once.
+fn reduce<'i>(
+    arranged: RowArranged<'i, Round>,
+    name: &str,
+    mut reducer: Reducer,
+) -> RowArranged<'i, Round> {
+    let reduced = arranged
+        .reduce_abelian::<_, RowBuilder<Round>, RowSpine<Round>, RowContainer, _>(
+            name,
+            move |key, rows, out| reducer(key.0, rows, out),
+            fill,
+        );
+    size::note_rows(&reduced.trace);
+    reduced
+}
+
+/// What comes before a round, and, if that is `told`, what comes in it or after it.
+fn limited<'i>(
+    rows: RowsByKey<'i, Round>,
+    round: u64,
+    told: bool,
+) -> (RowsByKey<'i, Round>, Option<RowsByKey<'i, Round>>) {
+    if !told {
+        let before = rows.inner.filter(move |(_, time, _)| time.inner < round);
+        return (before.as_collection(), None);
+    }
+    let mut builder = OperatorBuilder::new("Limit".to_owned(), rows.inner.scope());
+    let mut input = builder.new_input(rows.inner, Local);
+    builder.ignore_progress_of(0);
+    let (before, before_stream) = builder.new_output();
+    let (beyond, beyond_stream) = builder.new_output();
+    let mut before = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(before);
+    let mut beyond = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(beyond);
+    builder.build(move |_capabilities| {
+        move |_frontiers| {
+            let (mut before, mut beyond) = (before.activate(), beyond.activate());
+            input.for_each(|capability, updates| {
+                if updates.iter().any(|(_, time, _)| time.inner >= round) {
+                    let late = updates.extract_if(.., |(_, time, _)| time.inner >= round);
+                    let mut late: Vec<RowUpdate<Round>> = late.collect();
+                    let held = capability.retain_stamp(1);
+                    beyond.session(&held).give_container(&mut late);
+                }
+                before.session(&capability).give_container(updates);
+            });
+        }
+    });
+    (before_stream.as_collection(), Some(beyond_stream.as_collection()))
 }

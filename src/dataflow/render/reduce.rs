@@ -219,16 +219,22 @@ impl Reduction {
         rows
     }
 
-    /// The logic of the only part, over all rows of a group; none where there are several parts, or
-    /// sums.
-    pub fn whole_logic(&self, settings: &FormatSettings, sink: RowSink) -> Option<GroupLogic> {
+    /// The logic of the only part, over all rows of a group, and whether it can fail; none where
+    /// there are several parts, or sums.
+    pub fn whole_logic(
+        &self,
+        settings: &FormatSettings,
+        sink: RowSink,
+    ) -> Option<(GroupLogic, bool)> {
         let key = self.identity.then(|| self.key_types.clone());
         let finish = Finish::Whole { sink, key };
         match (&self.parts()[..], self.outputs.len()) {
-            ([Part::Key], _) => Some(self.key_logic(finish)),
-            ([Part::Extreme(at)], 1) => Some(extreme_logic(self.extremes[*at].clone(), finish)),
+            ([Part::Key], _) => Some((self.key_logic(finish), false)),
+            ([Part::Extreme(at)], 1) => {
+                Some((extreme_logic(self.extremes[*at].clone(), finish), false))
+            }
             ([Part::Collected(at)], 1) => {
-                Some(self.collected[*at].clone().logic(settings.clone(), finish))
+                Some((self.collected[*at].clone().logic(settings.clone(), finish), true))
             }
             _ => None,
         }
