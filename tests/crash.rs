@@ -11,6 +11,8 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by a panic.
 
+#[path = "crash/facts.rs"]
+mod facts;
 mod support;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::attribute::Attribute;
 use crate::catalog::types::{self, Type};
 use crate::repr::settings::FormatSettings;
 use crate::repr::{GlobalId, RelationDesc};
@@ -167,6 +168,13 @@ pub enum ColumnDefault {
         /// What stands before the domain's own default; none: nothing does.
         default: Option<Box<ColumnDefault>>,
     },
+    /// The column has the values of an attribute, which has no default.
+    Attribute(Attribute),
+    /// The table is kept by an attribute, and goes with it.
+    Kept {
+        /// The attribute.
+        by: GlobalId,
+    },
 }
 
 impl ColumnDefault {
@@ -247,6 +255,7 @@ impl Item {
                 let mut found = types::types_of(&table.desc);
                 found.extend(table.domains().flatten());
                 found.extend(table.sequences());
+                found.extend(table.kept_by());
                 found
             }
             ItemKind::View(view) => {
@@ -276,6 +285,22 @@ impl Item {
         }
     }
 
+    /// What it is beside a table, where it is an attribute.
+    pub fn attribute(&self) -> Option<&Attribute> {
+        match &self.kind {
+            ItemKind::Table(table) => table.attribute(),
+            _ => None,
+        }
+    }
+
+    /// The attribute that keeps it, where one does.
+    pub fn kept_by(&self) -> Option<GlobalId> {
+        match &self.kind {
+            ItemKind::Table(table) => table.kept_by(),
+            _ => None,
+        }
+    }
+
     /// Whether it is the engine's own, which nobody may change.
     pub fn is_system(&self) -> bool {
         self.id < GlobalId::FIRST_USER
@@ -285,6 +310,7 @@ impl Item {
     pub fn kind_name(&self) -> &'static str {
         match &self.kind {
             ItemKind::Schema => "schema",
+            ItemKind::Table(table) if table.attribute().is_some() => "attribute",
             ItemKind::Table(_) | ItemKind::System(_) => "table",
             ItemKind::View(view) if view.materialized => "materialized view",
             ItemKind::View(_) => "view",
@@ -310,6 +336,22 @@ impl Table {
     pub fn has_expressions(&self) -> bool {
         let mut defaults = self.defaults.iter().map(|d| ColumnDefault::split(d.as_ref()).1);
         defaults.any(|default| matches!(default, Some(ColumnDefault::Expression(_))))
+    }
+
+    /// What it is as an attribute, if it is one.
+    pub fn attribute(&self) -> Option<&Attribute> {
+        self.defaults.iter().find_map(|d| match ColumnDefault::split(d.as_ref()).1 {
+            Some(ColumnDefault::Attribute(attribute)) => Some(attribute),
+            _ => None,
+        })
+    }
+
+    /// The attribute that keeps it, where one does.
+    pub fn kept_by(&self) -> Option<GlobalId> {
+        self.defaults.iter().find_map(|default| match default {
+            Some(ColumnDefault::Kept { by }) => Some(*by),
+            _ => None,
+        })
     }
 
     /// The domain of each column, where it is of one.

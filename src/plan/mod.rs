@@ -1,5 +1,5 @@
 //! Plans: what is to be computed ([`relation`]), by which operators ([`physical`]), and what else
-//! a client may ask for ([`statement`]).
+//! a client may ask for ([`statement`], [`facts`]).
 //!
 //! Why a fact of a program holds is [`why`].
 //! What was seen of a plan while it ran is an [`observed::Observation`].
@@ -9,6 +9,7 @@
 pub mod alter;
 mod build;
 pub mod explain;
+pub mod facts;
 pub mod observed;
 pub mod physical;
 pub mod relation;

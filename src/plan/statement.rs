@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::expr::scalar::Expr;
 use crate::plan::alter::{AlterTable, NewReference};
+use crate::plan::facts::{CreateAttribute, Transact};
 use crate::plan::observed::Measures;
 use crate::plan::relation::{ColumnOrder, Relation};
 use crate::plan::why::Why;
@@ -42,6 +43,9 @@ pub enum Statement {
         if_not_exists: bool,
     },
     CreateType(CreateType),
+    CreateAttribute(CreateAttribute),
+    /// Facts that come and go.
+    Transact(Transact),
     AlterType(AlterType),
     AlterTable(Box<AlterTable>),
     Drop(Drop),

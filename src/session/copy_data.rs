@@ -72,7 +72,10 @@ impl Session {
         let commit = transaction.take_commit(&engine, asynchronous, None)?;
         let writes = commit.writes.clone();
         match self.engine.client.commit(commit).await {
-            Err(error) if error.code == SqlState::SERIALIZATION_FAILURE => {}
+            // What replaces a fact is told from what was there: it cannot be put as it is.
+            Err(error)
+                if error.code == SqlState::SERIALIZATION_FAILURE
+                    && !self.writes_facts(&writes)? => {}
             result => return self.committed(asynchronous, result.map(|_| ())),
         }
         let exclusive = self.cancel.or(self.engine.client.exclusive()).await?;

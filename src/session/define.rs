@@ -47,6 +47,7 @@ impl Session {
                 Ok(Outcome::Done("CREATE SEQUENCE".into()))
             }
             Statement::CreateType(create) => self.create_type(create).await,
+            Statement::CreateAttribute(create) => self.create_attribute(create).await,
             Statement::AlterType(alter) => self.alter_type(alter).await,
             Statement::AlterTable(alter) => self.alter_table(*alter).await,
             Statement::Drop(drop) => self.drop_objects(drop),
@@ -440,7 +441,8 @@ impl Session {
                 }
                 continue;
             }
-            let goes_along = matches!(dependent.kind, ItemKind::Index(_) | ItemKind::Constraint(_));
+            let goes_along = matches!(dependent.kind, ItemKind::Index(_) | ItemKind::Constraint(_))
+                || dependent.kept_by() == Some(id);
             if !wanted.contains(&dependent.id) && !order.contains(&dependent.id) && !goes_along {
                 let name = format!("{} {}", dependent.kind_name(), dependent.name);
                 cascades.push((name.clone(), format!("{name} depends on {this}")));

@@ -23,6 +23,7 @@ impl Session {
             Statement::Merge(merge) => self.merge(merge).await,
             Statement::Writes(writes) => self.writes(writes).await,
             Statement::Truncate { tables } => self.truncate(tables).await,
+            Statement::Transact(transact) => self.transact(transact).await,
             Statement::Subscribe(subscribe) => self.subscribe(subscribe).await,
             Statement::CopyFrom(copy) => {
                 self.check_writable("COPY FROM")?;
@@ -38,6 +39,7 @@ impl Session {
             | Statement::CreateIndex(_)
             | Statement::CreateSequence { .. }
             | Statement::CreateType(_)
+            | Statement::CreateAttribute(_)
             | Statement::AlterType(_)
             | Statement::AlterTable(_)
             | Statement::Drop(_) => self.define(statement).await,

@@ -9,7 +9,7 @@
 //! * `sequences` — calls of nextval and its kin, which only a session can evaluate
 //! * `prepared`, `portals`, `parameters` — the extended protocol, PREPARE, cursors
 //! * `transaction`, `overlay` — what an open transaction has done, and how it sees that itself
-//! * `rules` — rules in Datalog that are statements
+//! * `rules` — rules in Datalog that are statements; `facts` — the entity store
 //! * [`variables`], `system_settings`, [`copy`] — settings, and the formats of COPY
 //! * `reg_names` — the text of oids that name something
 //! * `system` — the rows of the system relations
@@ -29,6 +29,7 @@ mod define;
 pub mod engine;
 mod execute;
 mod explain;
+mod facts;
 pub mod frontend;
 pub mod introspection;
 mod layout;

@@ -128,6 +128,7 @@ fn each_expr(statement: &mut Statement, f: Visit<'_>) {
             in_select(select, f);
         }
         Statement::Execute { args, .. } => args.iter_mut().for_each(f),
+        Statement::Transact(transact) => transact.each_expr(f),
         _ => {}
     }
 }

@@ -11,6 +11,7 @@ use crate::coord::request::When;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::cast::{Cast, CastContext};
 use crate::expr::scalar::Expr;
+use crate::plan::facts::Transact;
 use crate::plan::statement::Statement;
 use crate::repr::value::pack;
 use crate::repr::{ColumnDesc, ColumnType, RelationDesc, ScalarType};
@@ -126,6 +127,7 @@ impl Session {
             Statement::Update(update) => update.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Delete(delete) => delete.returning.as_ref().map(|r| r.desc.clone()),
             Statement::Writes(writes) => self.describe(&writes.main)?,
+            Statement::Transact(_) => Some(Transact::desc()),
             Statement::Subscribe(subscribe) => Some(watch::describe(subscribe)),
             Statement::Explain(explain) => Some(analyze::plan_desc(match explain.json {
                 true => ScalarType::Json,

@@ -379,7 +379,11 @@ impl Session {
     }
 
     /// The next values of a sequence, which are spent by this.
-    async fn fetch_values(&mut self, sequence: GlobalId, count: u64) -> Result<Vec<i64>> {
+    pub(super) async fn fetch_values(
+        &mut self,
+        sequence: GlobalId,
+        count: u64,
+    ) -> Result<Vec<i64>> {
         self.check_writable("nextval()")?;
         let (_, definition) = self.definition_of(sequence)?;
         let request = self.engine.client.next_values(sequence, definition, count);

@@ -61,6 +61,8 @@ pub(super) struct Work {
     pub(super) reads: Vec<ReadSet>,
     /// Foreign keys that are looked at when it commits.
     pub(super) deferred: Vec<Deferred>,
+    /// The entity that it is to the facts that it writes.
+    pub(super) entity: Option<i64>,
     /// Buffers of tables that were dropped while there was a savepoint.
     dropped: Vec<(GlobalId, Buffer)>,
 }

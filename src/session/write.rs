@@ -22,6 +22,7 @@ use crate::repr::text::format_text;
 use crate::repr::value::{decode_values, pack};
 use crate::repr::{Datum, Diff, GlobalId, Row, ScalarType};
 use crate::session::constraints::{check_row, failing_row};
+use crate::session::facts::Fact;
 use crate::session::layout::{RowDecoder, RowEncoder};
 use crate::session::rows::{Rows, sorted};
 use crate::session::session::{Outcome, Session, Tag};
@@ -131,6 +132,11 @@ impl Session {
         let rows = if do_nothing { self.without_taken(table, rows).await? } else { rows };
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, table)?;
+        if catalog.expect(table)?.attribute().is_some() {
+            let facts = rows.iter().map(|row| Fact::of_row(row, &layout.types)).collect();
+            self.change_facts(table, vec![], facts).await?;
+            return Ok(rows);
+        }
         let mut encoder = RowEncoder::new(&layout);
         let mut encoded = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -217,8 +223,24 @@ impl Session {
         if unknown.is_empty() || transaction.made(table) {
             return Ok(found);
         }
-        let keys: Vec<Row> = unknown.into_iter().collect();
-        let snapshot = transaction.snapshot.clone();
+        let mut encoder = RowEncoder::new(layout);
+        for row in self.rows_at_snapshot(table, layout, unknown.into_iter().collect()).await? {
+            let mut datums = Vec::with_capacity(layout.types.len());
+            decode_values(&layout.types, row.bytes(), &mut datums);
+            found.insert(encoder.encode(&datums)?.0);
+        }
+        Ok(found)
+    }
+
+    /// The rows of a table that have one of these keys at the transaction's snapshot, whole; that
+    /// they stay so becomes part of what the commit validates.
+    pub(super) async fn rows_at_snapshot(
+        &mut self,
+        table: GlobalId,
+        layout: &Arrangement,
+        keys: Vec<Row>,
+    ) -> Result<Vec<Row>> {
+        let snapshot = self.transaction()?.snapshot.clone();
         let read = ArrangementRead {
             target: ArrangementId { relation: table, index: table },
             layout: layout.clone(),
@@ -229,13 +251,9 @@ impl Session {
         };
         let read = Read::Arrangement(Box::new(read));
         let mut stream = self.cancel.or(self.engine.client.read(&snapshot, read)).await?;
-        let mut encoder = RowEncoder::new(layout);
+        let mut found = Vec::new();
         while let Some(rows) = self.cancel.or(stream.next()).await? {
-            for (row, _) in &rows {
-                let mut datums = Vec::with_capacity(layout.types.len());
-                decode_values(&layout.types, row.bytes(), &mut datums);
-                found.insert(encoder.encode(&datums)?.0);
-            }
+            found.extend(rows.into_iter().map(|(row, _)| row));
         }
         let reads = &mut self.transaction_mut()?.work.reads;
         reads.push(ReadSet { object: table, keys: Some(keys), test: None });
@@ -338,6 +356,12 @@ impl Session {
             changes.updates.push((new.0, new.1, *count));
             new_rows.push(new_row);
         }
+        if desc.attribute().is_some() {
+            let old = rows.iter().map(|(row, _)| Fact::of_row(row, types)).collect();
+            let new = new_rows.iter().map(|row| Fact::of_row(row, &layout.types)).collect();
+            self.change_facts(table, old, new).await?;
+            return Ok(new_rows);
+        }
         if desc.primary_key.is_some() {
             self.check_moved(table, &layout, &changes, &new_rows).await?;
         }
@@ -397,6 +421,10 @@ impl Session {
     ) -> Result<Vec<(Row, Row, Diff)>> {
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, table)?;
+        if catalog.expect(table)?.attribute().is_some() {
+            let facts = rows.iter().map(|(row, _)| Fact::of_row(row, types)).collect();
+            return self.change_facts(table, facts, vec![]).await;
+        }
         let mut encoder = RowEncoder::new(&layout);
         let width = layout.types.len();
         let mut updates = Vec::with_capacity(rows.len());

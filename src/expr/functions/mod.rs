@@ -60,6 +60,7 @@ pub mod numeric;
 pub mod numeric_casts;
 #[cfg(test)]
 mod oracle;
+pub mod pull;
 pub mod quoting;
 pub mod range_casts;
 pub mod range_constructors;

@@ -9,9 +9,9 @@ use crate::expr::functions::{
     catalog_names, comparison, concatenation, conversion_calls, datetime, datetime_arithmetic,
     datetime_comparison, datetime_overlaps, degrees, encoding, enums, escapes, float, formatting,
     hashes, inet, integer, json, json_build, json_sets, jsonb, jsonb_build, jsonb_paths,
-    jsonb_sets, jsonpath, like, math, multiranges, numeric, quoting, range_constructors, ranges,
-    records, regexp, regexp_arrays, sends, sequence, series, server, slices, text, text_sets,
-    timestamp_ns, uuid,
+    jsonb_sets, jsonpath, like, math, multiranges, numeric, pull, quoting, range_constructors,
+    ranges, records, regexp, regexp_arrays, sends, sequence, series, server, slices, text,
+    text_sets, timestamp_ns, uuid,
 };
 use crate::expr::polymorphic::{self, PolyDef, PolyOperator};
 
@@ -72,6 +72,7 @@ static FAMILIES: &[&Family] = &[
     &jsonb_sets::FAMILY,
     &jsonpath::FAMILY,
     &text_sets::FAMILY,
+    &pull::FAMILY,
 ];
 
 /// The functions over arrays and ranges of any type.

@@ -24,7 +24,9 @@ const PG_REWRITE: u32 = 2618;
 /// The text of a default, as `pg_get_expr` answers it.
 fn default_text(objects: &Objects<'_>, default: &ColumnDefault, ty: ScalarType) -> Option<String> {
     match ColumnDefault::split(Some(default)).1? {
-        ColumnDefault::Domain { .. } => None,
+        ColumnDefault::Domain { .. } | ColumnDefault::Attribute(_) | ColumnDefault::Kept { .. } => {
+            None
+        }
         ColumnDefault::Expression(text) if is_string(text) => {
             Some(format!("{text}::{}", ty.display_name()))
         }
@@ -343,7 +345,9 @@ pub(super) fn dependencies(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'
                 match ColumnDefault::split(default.as_ref()).1 {
                     Some(
                         ColumnDefault::Sequence { identity: true, .. }
-                        | ColumnDefault::Domain { .. },
+                        | ColumnDefault::Domain { .. }
+                        | ColumnDefault::Attribute(_)
+                        | ColumnDefault::Kept { .. },
                     )
                     | None => continue,
                     Some(ColumnDefault::Sequence { id, .. }) => {

@@ -141,7 +141,11 @@ pub(super) fn attributes(objects: &Objects<'_>, item: &Item, rows: &mut Rows<'_>
                     Some(ColumnDefault::Sequence { identity: true, .. }) => "d",
                     _ => "",
                 };
-                let has_default = default.is_some() && identity.is_empty();
+                let has_default = identity.is_empty()
+                    && matches!(
+                        default,
+                        Some(ColumnDefault::Expression(_) | ColumnDefault::Sequence { .. })
+                    );
                 let not_null = !column.ty.nullable;
                 add(at, Attribute { column, not_null, has_default, identity }, rows)?;
             }

@@ -33,6 +33,16 @@ impl Binder<'_, '_> {
         if item.is_system() {
             return Err(system_catalog(&item.name));
         }
+        let is_owner = |o: &AlterTableOperation| matches!(o, AlterTableOperation::OwnerTo { .. });
+        if (item.attribute().is_some() || item.kept_by().is_some())
+            && !alter.operations.iter().all(is_owner)
+        {
+            return Err(Error::unsupported(
+                format!("ALTER TABLE of \"{}\", which holds facts", item.name),
+                "Make another attribute, and assert its facts.",
+            )
+            .at(position));
+        }
         let mut changes = vec![];
         for operation in &alter.operations {
             self.table_changes(&item, operation, &mut changes)?;

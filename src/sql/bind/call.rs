@@ -33,6 +33,12 @@ impl Binder<'_, '_> {
             return Ok(array.into());
         }
         let args = arguments(&function.args).map_err(|e| e.at(position))?;
+        if name == "pull"
+            && !qualified
+            && let Some(pulled) = self.pull(function, &args.exprs, cx)?
+        {
+            return Ok(pulled);
+        }
         if name == "grouping" && !qualified && function.over.is_none() {
             return self.grouping_call(&args, position, cx).map(Bound::from);
         }

@@ -18,6 +18,7 @@ use crate::sql::bind::entry::{finished, scope_of};
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::user_type::Named;
 use crate::sql::bind::{name, record, types};
+use crate::sql::datalog::facts::required;
 
 /// What a column's and a table's constraints come to.
 #[derive(Default)]
@@ -383,6 +384,12 @@ impl Binder<'_, '_> {
         let plain = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
         let unique = create.unique.then_some(names);
         if let Some(columns) = &unique {
+            if item.attribute().is_some() || item.kept_by().is_some() {
+                return Err(Error::unsupported(
+                    format!("a unique index on \"{}\", which holds facts", item.name),
+                    "CREATE ATTRIBUTE … UNIQUE declares it.",
+                ));
+            }
             refuse_unique(plain && matches!(item.kind, ItemKind::Table(_)))?;
             self.check_key(columns, desc)?;
         }
@@ -439,6 +446,10 @@ impl Binder<'_, '_> {
             };
             match found {
                 Some(item) if item.is_system() => return Err(system_catalog(&item.name)),
+                Some(item) if item.kept_by().is_some() => {
+                    let by = item.kept_by().and_then(|by| self.cx.catalog.get(by));
+                    return Err(required(by, item, word));
+                }
                 Some(item) if item.kind_name() == word => objects.push(item.id),
                 Some(item) => {
                     let article = if word.starts_with('i') { "an" } else { "a" };
@@ -450,7 +461,7 @@ impl Binder<'_, '_> {
                     .with_hint(format!(
                         "Use DROP {} to remove {} {right}.",
                         right.to_ascii_uppercase(),
-                        if right.starts_with('i') { "an" } else { "a" }
+                        if right.starts_with(['i', 'a']) { "an" } else { "a" }
                     )));
                 }
                 None if if_exists => {

@@ -176,6 +176,9 @@ impl Binder<'_, '_> {
             syntax::Statement::CreateDomain(create) => self.create_domain(create),
             syntax::Statement::AlterDomain { name, change } => self.alter_domain(name, change),
             syntax::Statement::Rules(stretch) => self.define_rules(*stretch),
+            syntax::Statement::CreateAttribute(create) => self.create_attribute(create),
+            syntax::Statement::DropAttribute(drop) => self.drop_attributes(drop),
+            syntax::Statement::Transact(transact) => self.transact(transact),
             syntax::Statement::CopyMatching(copy) => self.copy_matching(copy),
             syntax::Statement::Sql(statement) => self.sql(statement),
         }

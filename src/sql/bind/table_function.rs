@@ -174,6 +174,9 @@ impl Binder<'_, '_> {
         if let Some(windows) = self.time_windows(factor)? {
             return Ok(windows);
         }
+        if let Some(facts) = self.facts_in_time(factor)? {
+            return Ok(facts);
+        }
         let position = self.position(factor.span());
         let Some(item) = item(factor) else {
             return Err(Error::internal("an item of FROM that calls nothing").at(position));

@@ -45,6 +45,12 @@ impl Binder<'_, '_> {
         let ast::OnInsert::OnConflict(conflict) = on else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "syntax error in INSERT"));
         };
+        if table.attribute().is_some() {
+            return Err(Error::unsupported(
+                format!("ON CONFLICT of attribute \"{}\"", item.name),
+                "A fact that is there stays; a new value of one that is not MANY replaces.",
+            ));
+        }
         let arbiter = self.conflict_arbiter(item, table, conflict.conflict_target.as_ref())?;
         let update = match &conflict.action {
             ast::OnConflictAction::DoNothing => {

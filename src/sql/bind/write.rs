@@ -37,7 +37,15 @@ impl Binder<'_, '_> {
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied for {} {}", item.kind_name(), item.name),
             )),
-            ItemKind::Table(_) => Ok(item),
+            ItemKind::Table(_) => match item.kept_by().and_then(|by| self.cx.catalog.get(by)) {
+                None => Ok(item),
+                Some(by) => Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("cannot change relation \"{}\"", item.name),
+                )
+                .with_hint(format!("Attribute {}.{} keeps it.", by.schema, by.name))
+                .at(position)),
+            },
             ItemKind::View(view) if view.materialized => Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("cannot change materialized view \"{}\"", item.name),

@@ -293,6 +293,14 @@ impl Binder<'_, '_> {
         Ok(bound)
     }
 
+    /// The same of an expression that may be a subquery.
+    pub fn pulled_value(&mut self, rule: &Rule, value: &Value, body: &Body) -> Result<Bound> {
+        refuse_unbound(rule, value, body)?;
+        let scope = body.scope();
+        let mut cx = ExprContext::plain(&scope, Clause::Select);
+        self.expr(&value.expr, &mut cx).map_err(|error| named(rule, error))
+    }
+
     fn condition_of(&mut self, rule: &Rule, value: &Value, body: &Body) -> Result<Expr> {
         refuse_unbound(rule, value, body)?;
         let scope = body.scope();

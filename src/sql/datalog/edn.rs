@@ -12,6 +12,7 @@
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result, SqlState};
+use crate::sql::datalog::edn_facts::pulled;
 use crate::sql::parse::position::Lines;
 
 /// The rule that derives the variables that are found.
@@ -22,14 +23,19 @@ const DEPTH_MAX: usize = 200;
 
 /// A form, and the characters that it is.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
-    pub(super) kind: Kind,
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub struct Form {
+    /// What it is.
+    pub kind: Kind,
+    /// Its first character, from 0.
+    pub from: u32,
+    /// The one behind its last.
+    pub to: u32,
 }
 
+/// What a form is.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+#[allow(missing_docs)]
+pub enum Kind {
     List(Vec<Form>),
     Vector(Vec<Form>),
     Map(Vec<Form>),
@@ -54,16 +60,40 @@ pub fn tokens_with(
     given: &mut Vec<&[TokenWithSpan]>,
 ) -> Result<Vec<TokenWithSpan>> {
     let form = form_of(text, base)?;
-    let mut spelled =
-        Spelled { lines, tokens: vec![], rules: vec![], inputs: vec![], around: vec![], made: 0 };
+    let mut spelled = Spelled {
+        lines,
+        tokens: vec![],
+        rules: vec![],
+        inputs: vec![],
+        around: vec![],
+        made: 0,
+        dated: vec![],
+        unwritten: false,
+    };
     spelled.query(&form, given)?;
+    spelled.dated_rules();
     let mut tokens = spelled.rules;
     tokens.extend(spelled.tokens);
     Ok(tokens)
 }
 
+/// Whether a form is a query rather than a transaction: it says what to find, or nothing that a
+/// transaction could say.
+pub fn is_query(form: &Form) -> bool {
+    let is_find = |form: &Form| matches!(&form.kind, Kind::Keyword(name) if name == "find");
+    match &form.kind {
+        Kind::Vector(forms) => {
+            forms.first().is_some_and(|first| !matches!(first.kind, Kind::Vector(_) | Kind::Map(_)))
+        }
+        Kind::Map(forms) => forms.iter().step_by(2).any(is_find),
+        _ => true,
+    }
+}
+
 /// The one form that a text is.
-fn form_of(text: &str, base: u32) -> Result<Form> {
+///
+/// Errors: 42601 with the place, 0A000 for forms that are not there.
+pub fn form_of(text: &str, base: u32) -> Result<Form> {
     let mut reader = Reader { chars: text.chars().collect(), at: 0, base };
     let form = reader.form(0)?;
     reader.blanks();
@@ -251,6 +281,10 @@ pub(super) struct Spelled<'a> {
     pub(super) around: Vec<Form>,
     /// How many clauses have become rules.
     pub(super) made: usize,
+    /// The attributes that are asked for the transactions of their facts.
+    pub(super) dated: Vec<(String, Form)>,
+    /// Whether what is spelled is not written there.
+    pub(super) unwritten: bool,
 }
 
 impl Spelled<'_> {
@@ -261,16 +295,17 @@ impl Spelled<'_> {
             Some(last) => Location::new(last.line, last.column + 1),
             None => end,
         };
-        let span = Span::new(self.lines.location(form.from), end);
+        let start = self.lines.location(form.from);
+        let span = Span::new(start, if self.unwritten { start } else { end });
         self.tokens.push(TokenWithSpan { token, span });
     }
 
-    fn name(&mut self, form: &Form, name: &str) {
+    pub(super) fn name(&mut self, form: &Form, name: &str) {
         let keyword = sqlparser::keywords::Keyword::NoKeyword;
         self.put(form, Token::Word(Word { value: name.into(), quote_style: Some('"'), keyword }));
     }
 
-    fn word(&mut self, form: &Form, word: &str) {
+    pub(super) fn word(&mut self, form: &Form, word: &str) {
         self.put(form, Token::make_word(word, None));
     }
 
@@ -366,6 +401,7 @@ impl Spelled<'_> {
                 Kind::List(call) if matches!(call.as_slice(), [_, one] if is_variable(one)) => {
                     variables.push(call[1].clone());
                 }
+                Kind::List(call) if pulled(call).is_some() => variables.push(call[1].clone()),
                 _ => return Err(unsupported("this form of :find", term.from)),
             }
         }
@@ -396,6 +432,16 @@ impl Spelled<'_> {
     /// A term of `:find`.
     fn found(&mut self, term: &Form) -> Result<()> {
         let Kind::List(call) = &term.kind else { return self.term(term) };
+        if let Some((entity, pattern)) = pulled(call) {
+            self.word(term, "pull");
+            self.put(term, Token::LParen);
+            self.term(entity)?;
+            self.put(term, Token::Comma);
+            let text = self.lines.slice(pattern.from, pattern.to).to_owned();
+            self.put(pattern, Token::SingleQuotedString(text));
+            self.put(term, Token::RParen);
+            return Ok(());
+        }
         let [function, argument] = call.as_slice() else {
             return Err(unsupported("this form of :find", term.from));
         };
@@ -458,31 +504,30 @@ impl Spelled<'_> {
             [source, rest @ ..] if symbol(source) == Some("$") => rest,
             parts => parts,
         };
-        let (entity, attribute, value) = match parts {
-            [entity, attribute] => (entity, attribute, None),
-            [entity, attribute, value] => (entity, attribute, Some(value)),
+        let (entity, attribute, rest) = match parts {
+            [entity, attribute, rest @ ..] if rest.len() <= 3 => (entity, attribute, rest),
             _ => return Err(unsupported("this pattern", clause.from)),
         };
         let Kind::Keyword(name) = &attribute.kind else {
             return Err(unsupported("a pattern without an attribute", attribute.from));
         };
-        match name.split_once('/') {
-            Some((schema, name)) => self.qualified(attribute, schema, name),
-            None => self.name(attribute, name),
-        }
+        self.relation(attribute, name, rest.len().saturating_sub(1));
         self.put(clause, Token::LParen);
         self.term(entity)?;
-        self.put(clause, Token::Comma);
-        match value {
-            Some(value) => self.term(value)?,
-            None => self.word(clause, "_"),
+        for term in rest {
+            self.put(clause, Token::Comma);
+            self.term(term)?;
+        }
+        if rest.is_empty() {
+            self.put(clause, Token::Comma);
+            self.word(clause, "_");
         }
         self.put(clause, Token::RParen);
         Ok(())
     }
 
     /// A name with its schema. It is one where its tokens stick together.
-    fn qualified(&mut self, place: &Form, schema: &str, name: &str) {
+    pub(super) fn qualified(&mut self, place: &Form, schema: &str, name: &str) {
         let point = place.from + 1 + schema.chars().count() as u32;
         let point = point.min(place.to.saturating_sub(2)).max(place.from + 1);
         let part = |from, to| Form { from, to, ..place.clone() };

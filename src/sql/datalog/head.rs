@@ -5,6 +5,7 @@
 //! no other aggregate derives the same predicate: they are its *lattice*, over the values that all
 //! of its rules derive together, which gives them a meaning in a cycle as well.
 
+use sqlparser::ast;
 use sqlparser::ast::SetOperator;
 
 use crate::error::{Error, Result, SqlState};
@@ -86,7 +87,12 @@ impl Binder<'_, '_> {
                 Some((_, inner)) if lattice => inner,
                 _ => &head.term,
             };
-            let bound = self.head_value(rule, term, &body)?;
+            let bound = match term {
+                Term::Value(value) if is_pull(&value.expr) => {
+                    self.pulled_value(rule, value, &body)?
+                }
+                term => self.head_value(rule, term, &body)?,
+            };
             let bound = match rule.types.get(at).copied().flatten() {
                 Some(ty) => self.implicit(bound.clone(), ty)?.map_or(bound, Bound::Typed),
                 None => bound,
@@ -99,7 +105,8 @@ impl Binder<'_, '_> {
             columns.push(OutputColumn { name: String::new(), ty: typed.ty, literal });
             exprs.push(typed);
         }
-        Ok(Query::of(body.plan.select(exprs), columns))
+        let plan = self.place(body.plan, exprs.iter_mut().map(|typed| &mut typed.expr));
+        Ok(Query::of(plan.select(exprs), columns))
     }
 
     /// What a term of a head is over the rows of a body.
@@ -222,6 +229,13 @@ fn over_groups(rule: &Rule, expr: &mut Expr, group: &[Typed], at: usize) -> Resu
         }
     });
     result
+}
+
+/// Whether an expression asks for what is known of an entity, which is a subquery.
+fn is_pull(expr: &ast::Expr) -> bool {
+    let ast::Expr::Function(function) = expr else { return false };
+    let [name] = function.name.0.as_slice() else { return false };
+    name.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("pull"))
 }
 
 fn refuse_parts(calls: &Calls, bound: &Bound, value: &Value) -> Result<()> {

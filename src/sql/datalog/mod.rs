@@ -8,14 +8,17 @@
 //! rewrites them to what is asked for. For `EXPLAIN WHY`, `why` has the rules as queries for their
 //! `instances`, as they are `shown`, among
 //! facts with their `heights`. Scalar expressions, types and the names of relations are the SQL
-//! binder's; `session` keeps the rules that are statements.
+//! binder's; `session` keeps the rules that are statements. `facts` binds what the entity store is
+//! told, `pull` and `edn_facts` what is asked of it.
 
 pub mod ast;
 mod binder;
 mod body;
 mod demand;
 pub(in crate::sql) mod edn;
+mod edn_facts;
 mod edn_rules;
+pub(in crate::sql) mod facts;
 mod head;
 mod heights;
 mod instances;
@@ -23,6 +26,7 @@ mod monotone;
 mod negation;
 pub(in crate::sql) mod parse;
 mod program;
+mod pull;
 pub mod recognize;
 pub mod session;
 mod shown;

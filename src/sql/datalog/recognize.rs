@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result, SqlState};
+use crate::sql::datalog::edn;
 use crate::sql::datalog::parse::{
     begins_find, begins_rule, begins_why, clause, is_fact, program, tail_at,
 };
@@ -35,6 +36,8 @@ pub struct Recognized<'t> {
     pub tokens: Cow<'t, [TokenWithSpan]>,
     /// The rules that the statement is, where it is nothing else.
     pub rules: Option<Stretch>,
+    /// The transaction of the entity store that the statement is, where it is one.
+    pub facts: Option<Stretch>,
     /// Whether a program in it is too deep for an ordinary stack.
     pub deep: bool,
 }
@@ -43,9 +46,20 @@ pub struct Recognized<'t> {
 ///
 /// Errors: 42601 where a program is none.
 pub fn recognize<'t>(source: &Source<'_>, tokens: &'t [TokenWithSpan]) -> Result<Recognized<'t>> {
-    let mut found = Recognized { tokens: Cow::Borrowed(tokens), rules: None, deep: false };
+    let borrowed = Cow::Borrowed(tokens);
+    let mut found = Recognized { tokens: borrowed, rules: None, facts: None, deep: false };
     let is_head = !NO_HEADS.iter().any(|word| is_word(&tokens[0].token, word));
     let is_edn = matches!(tokens[0].token, Token::LBracket | Token::LBrace);
+    if is_edn
+        && let Some(stretch) = Stretch::of(source.lines, tokens)
+        && !edn::is_query(&edn::form_of(
+            source.lines.slice(stretch.from, stretch.to),
+            stretch.from,
+        )?)
+    {
+        found.facts = Some(stretch);
+        return Ok(found);
+    }
     let starts =
         is_edn || begins_why(tokens) || is_head && (begins_rule(tokens) || is_fact(tokens));
     if !starts && !tokens.iter().any(|t| is_word(&t.token, "find") || is_word(&t.token, "datalog"))

@@ -141,11 +141,7 @@ fn quoted(lines: &Lines, tokens: &[TokenWithSpan]) -> Result<Text> {
         }
         _ => None,
     };
-    let whole = Stretch::of(lines, &tokens[at..=at]).ok_or_else(broken)?;
-    let written = lines.slice(whole.from, whole.to);
-    let tag = written[1..].find('$').ok_or_else(broken)? + 2;
-    let tag_chars = u32::try_from(written[..tag].chars().count()).map_err(|_| broken())?;
-    let inner = Stretch { from: whole.from + tag_chars, to: whole.to - tag_chars };
+    let inner = inside(lines, &tokens[at]).ok_or_else(broken)?;
     let text = without_line_comments(lines.slice(inner.from, inner.to));
     let mut given = match tokens.get(at + 2..tokens.len() - 1) {
         Some(list) if tokens.len() > at + 1 => arguments(list),
@@ -157,6 +153,20 @@ fn quoted(lines: &Lines, tokens: &[TokenWithSpan]) -> Result<Text> {
     };
     let tokens_of = substituted(found, &given, lines)?;
     Ok(Text { tokens: tokens_of, rule, word: Some(tokens[0].span), edn: is_edn(&text) })
+}
+
+/// Where the text of a quoted string stands.
+pub fn inside(lines: &Lines, token: &TokenWithSpan) -> Option<Stretch> {
+    let whole = Stretch::of(lines, std::slice::from_ref(token))?;
+    let quotes = match token.token {
+        Token::DollarQuotedString(_) => {
+            let written = lines.slice(whole.from, whole.to);
+            let tag = written.get(1..)?.find('$')? + 2;
+            u32::try_from(written[..tag].chars().count()).ok()?
+        }
+        _ => return None,
+    };
+    Some(Stretch { from: whole.from + quotes, to: whole.to - quotes })
 }
 
 /// What is given by `USING (…)`, from behind its parenthesis up to the closing one.

@@ -5,6 +5,7 @@ use sqlparser::ast;
 use crate::plan::observed::Measures;
 use crate::plan::statement::ExplainStage;
 use crate::sql::datalog::text::Stretch;
+use crate::sql::parse::facts::{CreateAttribute, DropAttribute, Transact};
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -89,6 +90,12 @@ pub enum Statement {
         /// What changes.
         change: Box<DomainChange>,
     },
+    /// `CREATE ATTRIBUTE`.
+    CreateAttribute(Box<CreateAttribute>),
+    /// `DROP ATTRIBUTE`.
+    DropAttribute(DropAttribute),
+    /// A transaction of the entity store.
+    Transact(Box<Transact>),
     /// Rules in Datalog, and where they stand.
     Rules(Stretch),
     /// Anything that `sqlparser` knows.

@@ -9,7 +9,7 @@ use crate::sql::datalog::text::Stretch;
 use crate::sql::parse::ast::{Select, Statement};
 use crate::sql::parse::cursor::{Cursor, is_word, parse_tokens};
 use crate::sql::parse::fault::Source;
-use crate::sql::parse::{explain, retain, session, subscribe, trace_source, types};
+use crate::sql::parse::{explain, facts, retain, session, subscribe, trace_source, types};
 
 /// Words that go on after `AS of` where `of` is a name.
 const NOT_A_TIME: [&str; 24] = [
@@ -63,6 +63,9 @@ pub fn statement(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Statem
         return Ok(ours);
     }
     if let Some(ours) = session::statement(&mut cursor)? {
+        return Ok(ours);
+    }
+    if let Some(ours) = facts::statement(&mut cursor)? {
         return Ok(ours);
     }
     if let Some(ours) = types::statement(&mut cursor)? {

@@ -1,7 +1,8 @@
 //! Text to syntax trees.
 //!
 //! `statements` splits a string into statements and hands each to the front end that knows it:
-//! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`, `types`) for what is
+//! ours (`front`, `explain`, `analyze`, `session`, `subscribe`, `retain`, `types`,
+//! `facts`) for what is
 //! Weir's own or what `sqlparser` lacks, `sqlparser` for the rest, once `rewrite`, `frames`,
 //! `grouping` and their like have spelled what it lacks within a query. `position` maps places in
 //! the token stream to the characters of the string.
@@ -12,6 +13,7 @@ pub mod ast;
 pub(in crate::sql) mod between;
 pub(in crate::sql) mod cursor;
 mod explain;
+pub mod facts;
 pub(in crate::sql) mod fault;
 pub(in crate::sql) mod frames;
 mod front;

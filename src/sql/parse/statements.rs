@@ -16,7 +16,7 @@ use crate::sql::parse::fault::Source;
 use crate::sql::parse::position::{Lines, byte_offset};
 use crate::sql::parse::rewrite::rewrite;
 use crate::sql::parse::tokens::tokenize;
-use crate::sql::parse::{frames, front, grouping, limits};
+use crate::sql::parse::{facts, frames, front, grouping, limits};
 use crate::sql::stack;
 
 /// A statement with its text.
@@ -94,11 +94,16 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
         let deep = limits::check_depth(tokens)?;
         let recognized = recognize(&source, tokens)?;
         let deep = deep || recognized.deep;
-        let tokens = &*rewrite(&source, &recognized.tokens)?;
-        let ast = match (recognized.rules, deep) {
+        let ast = match (recognized.rules, recognized.facts) {
             (Some(stretch), _) => Statement::Rules(stretch),
-            (None, true) => stack::large(|| front::statement(&source, tokens))?,
-            (None, false) => front::statement(&source, tokens)?,
+            (None, Some(stretch)) => facts::transaction(&source, stretch, vec![])?,
+            (None, None) => {
+                let tokens = &*rewrite(&source, &recognized.tokens)?;
+                match deep {
+                    true => stack::large(|| front::statement(&source, tokens))?,
+                    false => front::statement(&source, tokens)?,
+                }
+            }
         };
         let offset = lines.of_span(first.span).map_or(0, |p| p - 1);
         let end = lines.position(last.span.end).map_or(u32::MAX, |p| p - 1);
