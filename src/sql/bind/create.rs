@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use sqlparser::ast::Spanned;
 
-use crate::catalog::item::ItemKind;
+use crate::catalog::item::{Item, ItemKind};
 use crate::catalog::objects::SYSTEM_SCHEMAS;
 use crate::error::{Error, Result, SqlState};
 use crate::expr::scalar::Expr;
@@ -384,12 +384,7 @@ impl Binder<'_, '_> {
         let plain = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
         let unique = create.unique.then_some(names);
         if let Some(columns) = &unique {
-            if item.attribute().is_some() || item.kept_by().is_some() {
-                return Err(Error::unsupported(
-                    format!("a unique index on \"{}\", which holds facts", item.name),
-                    "CREATE ATTRIBUTE … UNIQUE declares it.",
-                ));
-            }
+            refuse_unique_facts(&item)?;
             refuse_unique(plain && matches!(item.kind, ItemKind::Table(_)))?;
             self.check_key(columns, desc)?;
         }
@@ -553,6 +548,16 @@ impl SequenceOptions {
 }
 
 /// Refuses a unique index but over columns of a table.
+fn refuse_unique_facts(item: &Item) -> Result<()> {
+    match item.attribute().is_some() || item.kept_by().is_some() {
+        false => Ok(()),
+        true => Err(Error::unsupported(
+            format!("a unique index on \"{}\", which holds facts", item.name),
+            "CREATE ATTRIBUTE … UNIQUE declares it.",
+        )),
+    }
+}
+
 fn refuse_unique(possible: bool) -> Result<()> {
     match possible {
         true => Ok(()),

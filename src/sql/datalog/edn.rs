@@ -530,7 +530,12 @@ impl Spelled<'_> {
     pub(super) fn qualified(&mut self, place: &Form, schema: &str, name: &str) {
         let point = place.from + 1 + schema.chars().count() as u32;
         let point = point.min(place.to.saturating_sub(2)).max(place.from + 1);
-        let part = |from, to| Form { from, to, ..place.clone() };
+        // What has no place has it together.
+        let unwritten = self.unwritten;
+        let part = |from, to| match unwritten {
+            true => place.clone(),
+            false => Form { from, to, ..place.clone() },
+        };
         self.name(&part(place.from, point), schema);
         self.put(&part(point, point + 1), Token::Period);
         self.name(&part(point + 1, place.to), name);
