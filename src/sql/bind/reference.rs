@@ -32,6 +32,19 @@ struct Parent {
 }
 
 impl Binder<'_, '_> {
+    /// Refuses a foreign key to facts, which come and go otherwise than rows.
+    fn refuse_facts(&self, parent: &ast::ObjectName) -> Result<()> {
+        match self.find_object(&self.qualified(parent)?) {
+            Some(item) if item.attribute().is_some() || item.kept_by().is_some() => {
+                Err(Error::unsupported(
+                    format!("a foreign key to \"{}\", which holds facts,", item.name),
+                    "Keep the key of the entity in a table of its own.",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A foreign key over columns of a table. Errors: 42830, 42P01, 42703, 42804, 0A000.
     pub(super) fn new_reference(
         &mut self,
@@ -54,6 +67,7 @@ impl Binder<'_, '_> {
         };
         let types = columns.iter().map(for_column).collect::<Result<Vec<_>>>()?;
         let (id, parent) = self.parent_of(written, own).map_err(|e| e.at(position))?;
+        self.refuse_facts(&written.foreign_table)?;
         let to = parent.named(written)?;
         if to.len() != columns.len() {
             return Err(Error::new(
