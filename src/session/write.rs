@@ -408,6 +408,10 @@ impl Session {
         rows: &[(Row, Diff)],
         types: &[ScalarType],
     ) -> Result<()> {
+        if self.transaction()?.catalog.expect(table)?.attribute().is_some() {
+            let facts = rows.iter().map(|(row, _)| Fact::of_row(row, types)).collect();
+            return self.change_facts(table, facts, vec![]).await;
+        }
         let updates = self.removal(table, rows, types)?;
         self.put_changes(table, updates).await
     }
@@ -421,10 +425,6 @@ impl Session {
     ) -> Result<Vec<(Row, Row, Diff)>> {
         let catalog = self.transaction()?.catalog.clone();
         let layout = self.engine.layout(&catalog, table)?;
-        if catalog.expect(table)?.attribute().is_some() {
-            let facts = rows.iter().map(|(row, _)| Fact::of_row(row, types)).collect();
-            return self.change_facts(table, facts, vec![]).await;
-        }
         let mut encoder = RowEncoder::new(&layout);
         let width = layout.types.len();
         let mut updates = Vec::with_capacity(rows.len());
@@ -447,6 +447,10 @@ impl Session {
             let selection = Relation::global(table, ty);
             let (rows, types) = self.selected(selection).await?;
             let rows = self.unchanged(table, rows, &types)?;
+            if item.attribute().is_some() {
+                self.take_away(table, &rows, &types).await?;
+                continue;
+            }
             let updates = self.removal(table, &rows, &types)?;
             self.buffer(table, updates)?;
         }
