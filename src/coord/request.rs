@@ -141,7 +141,10 @@ pub struct ReadSet {
 
 /// Whether a row, by its key and value in a table's layout, is meant.
 #[derive(Clone)]
-pub struct RowTest(pub Arc<dyn Fn(&Row, &Row) -> bool + Send + Sync>);
+pub struct RowTest(pub Arc<Test>);
+
+/// What is asked of a key and a value.
+type Test = dyn Fn(&Row, &Row) -> bool + Send + Sync;
 
 impl fmt::Debug for RowTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

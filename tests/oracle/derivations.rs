@@ -104,12 +104,17 @@ fn ways(rule: &Rule) -> Vec<Vec<Literal>> {
         ways = match literal {
             Literal::Either(a, b) => {
                 let with = |side: &Literal| {
-                    ways.iter().map(|way| [way.as_slice(), &[side.clone()]].concat()).collect()
+                    ways.iter()
+                        .map(|way| [way.as_slice(), std::slice::from_ref(side)].concat())
+                        .collect()
                 };
                 let both: [Vec<Vec<Literal>>; 2] = [with(a), with(b)];
                 both.concat()
             }
-            other => ways.iter().map(|way| [way.as_slice(), &[other.clone()]].concat()).collect(),
+            other => ways
+                .iter()
+                .map(|way| [way.as_slice(), std::slice::from_ref(other)].concat())
+                .collect(),
         };
     }
     ways

@@ -21,7 +21,7 @@ use crate::sql::bind::reference::OwnKeys;
 /// A constraint as it was written.
 pub(super) enum WrittenRule {
     /// CHECK.
-    Check(Option<String>, ast::Expr),
+    Check(Option<String>, Box<ast::Expr>),
     /// UNIQUE.
     Unique(Option<String>, Vec<String>),
     /// FOREIGN KEY, REFERENCES.
@@ -70,7 +70,7 @@ fn check_rule(check: &ast::CheckConstraint, named: Option<&ast::Ident>) -> Resul
         return Err(Error::unsupported("NOT ENFORCED", "Leave the constraint out."));
     }
     let name = named.or(check.name.as_ref()).map(name::ident);
-    Ok(WrittenRule::Check(name, (*check.expr).clone()))
+    Ok(WrittenRule::Check(name, check.expr.clone()))
 }
 
 fn unique_rule(

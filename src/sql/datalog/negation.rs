@@ -71,8 +71,11 @@ pub fn settled(mut rule: Rule, negations: &mut Negations, out: &mut Vec<Rule>) -
     rule
 }
 
+/// The name and arguments of a negation, by the name that stands for it.
+type Settled<'s> = dyn FnMut(&str) -> Option<(String, Vec<Term>)> + 's;
+
 /// Gives the atoms of negations their names and arguments.
-fn settle(body: &mut [Literal], of: &mut dyn FnMut(&str) -> Option<(String, Vec<Term>)>) {
+fn settle(body: &mut [Literal], of: &mut Settled<'_>) {
     for literal in body {
         match literal {
             Literal::Not(atom) => {

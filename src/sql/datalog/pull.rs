@@ -26,7 +26,7 @@ use crate::sql::bind::expr::ExprContext;
 use crate::sql::bind::name::qualified_text;
 use crate::sql::datalog::edn::{Form, Kind, form_of};
 use crate::sql::parse::ast::Statement;
-use crate::sql::parse::position::{Lines, byte_offset};
+use crate::sql::parse::position::byte_offset;
 
 /// The deepest nesting of patterns.
 const DEPTH_MAX: usize = 32;
@@ -147,7 +147,7 @@ impl Binder<'_, '_> {
         let mut query = (*select.query).clone();
         *entity_in(&mut query).ok_or_else(broken)? = entity.clone();
         // The places of what is spelled here are not those of the statement.
-        let lines = std::mem::replace(&mut self.lines, Lines::default());
+        let lines = std::mem::take(&mut self.lines);
         let edits = self.edits.take();
         let columns = self.deeper(|binder| binder.subquery_columns(whole, &query, cx));
         (self.lines, self.edits) = (lines, edits);
