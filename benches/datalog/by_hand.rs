@@ -182,7 +182,7 @@ impl Program {
                 let add = move |((x, y), _, n): &_| {
                     checked.borrow_mut().add(&[*x, *y], *n as i64);
                 };
-                pairs.consolidate().inspect(add).probe_with(&mut probe);
+                pairs.consolidate().inspect(add).probe_with(&probe);
             };
             match (name, &mut inputs[..]) {
                 ("closure", [edges]) => pairs(closure(edges.pairs(scope))),
@@ -198,14 +198,14 @@ impl Program {
                         checked.borrow_mut().add(&[*x], *n as i64);
                     };
                     let reached = reach(edges.pairs(scope), roots.ones(scope));
-                    reached.consolidate().inspect(add).probe_with(&mut probe);
+                    reached.consolidate().inspect(add).probe_with(&probe);
                 }
                 ("triangles", [edges]) => {
                     let add = move |((x, y, z), _, n): &((Node, Node, Node), _, Diff)| {
                         checked.borrow_mut().add(&[*x, *y, *z], *n as i64);
                     };
                     let found = triangles(edges.pairs(scope));
-                    found.consolidate().inspect(add).probe_with(&mut probe);
+                    found.consolidate().inspect(add).probe_with(&probe);
                 }
                 (other, _) => panic!("{other} is not written"),
             }
