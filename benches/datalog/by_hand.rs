@@ -173,11 +173,11 @@ impl Program {
     fn new(workload: &Workload, worker: &mut Worker) -> Program {
         let mut inputs: Vec<Input> =
             workload.tables.iter().map(|(_, arity)| Input::new(*arity)).collect();
-        let (mut probe, check) = (Handle::new(), Rc::new(RefCell::new(Check::default())));
+        let (probe, check) = (Handle::new(), Rc::new(RefCell::new(Check::default())));
         let name = workload.name;
         worker.dataflow(|scope| {
             let checked = Rc::clone(&check);
-            let mut pairs = |pairs: Pairs<'_>| {
+            let pairs = |pairs: Pairs<'_>| {
                 let checked = Rc::clone(&check);
                 let add = move |((x, y), _, n): &_| {
                     checked.borrow_mut().add(&[*x, *y], *n as i64);
