@@ -330,7 +330,8 @@ impl Check<'_> {
         let mut left: Vec<Literal> = way;
         let mut body: Vec<Literal> = vec![];
         for step in parts(told) {
-            let text = step["Literal"].as_str()?;
+            // A negation of several atoms is told as it was written.
+            let text = step["Literal"].as_str()?.replace('"', "");
             if text == "head" {
                 let of = |head: &Head| match head {
                     Head::Variable(v) => Some(*v),

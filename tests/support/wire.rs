@@ -382,7 +382,8 @@ impl Body<'_> {
 
     fn text(&mut self) -> String {
         let end = self.0.iter().position(|byte| *byte == 0).expect("a terminated string");
-        let text = String::from_utf8(self.bytes(end)).expect("valid UTF-8");
+        // A message of PostgreSQL's quotes a "char" as it is, whatever byte that is.
+        let text = String::from_utf8_lossy(&self.bytes(end)).into_owned();
         self.bytes(1);
         text
     }
