@@ -125,7 +125,7 @@ const FUNCTIONS: &str = "SELECT proname, array_to_string(ARRAY(SELECT format_typ
     FROM unnest(proargtypes) WITH ORDINALITY x(t, n) ORDER BY n), '|') FROM pg_proc \
     WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND NOT proretset \
     AND provolatile <> 'v' AND provariadic = 0 AND pronargs > 0 \
-    AND proname !~ '^(pg_|has_|current|inet_[cs]|txid_|to_reg|hash|gin|gist|brin|sp|ts)' \
+    AND proname !~ '^(acl|pg_|has_|current|inet_[cs]|txid_|to_reg|hash|gin|gist|brin|sp|ts)' \
     AND prorettype NOT IN ('internal'::regtype, 'cstring'::regtype, 'trigger'::regtype) \
     ORDER BY 1, 2";
 const OPERATORS: &str = "SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL), \
