@@ -325,7 +325,13 @@ impl Check<'_> {
     }
 
     /// Whether a way through a rule fails as it is told; none where it is another way.
+    ///
+    /// Where the head has another constant the rule is not asked, and what it reads may be missing.
     fn fails(&self, rule: &Rule, way: Vec<Literal>, told: &Json, row: &Row) -> Option<bool> {
+        let is_other = |(head, value): (&Head, &Value)| matches!(head, Head::Constant(own) if Some(*own) != *value);
+        if rule.head.iter().zip(row).any(is_other) {
+            return Some(true);
+        }
         let is_lattice = self.is_lattice(&rule.name);
         let mut left: Vec<Literal> = way;
         let mut body: Vec<Literal> = vec![];

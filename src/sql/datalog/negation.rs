@@ -30,6 +30,35 @@ pub fn name_at(position: Option<u32>) -> String {
     format!("{NEGATION}{}", position.unwrap_or(0))
 }
 
+/// Numbers negations in the order in which they stand: the plan of a program does not depend on how
+/// its text is spelled.
+pub fn number<'r>(rules: impl Iterator<Item = &'r mut Rule>) {
+    let mut rules: Vec<&mut Rule> = rules.collect();
+    let names = rules.iter().map(|rule| &rule.name.folded).filter(|name| is_negation(name));
+    let names = names.enumerate().map(|(n, name)| (name.clone(), format!("{NEGATION}{n:06}")));
+    let names: BTreeMap<String, String> = names.collect();
+    for rule in &mut rules {
+        if let Some(name) = names.get(&rule.name.folded) {
+            rule.name.folded.clone_from(name);
+        }
+        rename(&mut rule.body, &names);
+    }
+}
+
+fn rename(body: &mut [Literal], names: &BTreeMap<String, String>) {
+    for literal in body {
+        match literal {
+            Literal::Not(atom) => {
+                if let Some(name) = atom.bare_name().and_then(|name| names.get(&name)) {
+                    atom.name = object(name);
+                }
+            }
+            Literal::Or(branches, _) => branches.iter_mut().for_each(|b| rename(b, names)),
+            Literal::Atom(_) | Literal::Equal(..) | Literal::Condition(_) => {}
+        }
+    }
+}
+
 /// A rule whose negations are atoms, behind the rules that those read.
 pub fn settled(mut rule: Rule, negations: &mut Negations, out: &mut Vec<Rule>) -> Rule {
     if negations.is_empty() {

@@ -27,6 +27,7 @@ use crate::sql::datalog::ast::{
 use crate::sql::datalog::demand::{Facts, demanded};
 use crate::sql::datalog::head::{Lattice, column_names, lattice_of};
 use crate::sql::datalog::monotone;
+use crate::sql::datalog::negation::number;
 use crate::sql::datalog::strata::{Stratum, strata};
 
 /// How often the types of a recursion may widen.
@@ -126,10 +127,11 @@ impl Binder<'_, '_> {
         program: &Program,
         wanted: Option<&Name>,
     ) -> Result<(Plan, Vec<OutputColumn>)> {
-        let rules = self.with_session_rules(program)?;
+        let (mut rules, mut find) = (self.with_session_rules(program)?, program.find.clone());
+        number(rules.iter_mut().chain(&mut find));
         check_rules(&rules)?;
-        let bound = self.bind_rules(&rules, program.find.as_ref(), wanted)?;
-        match self.by_demand(&rules, program.find.as_ref(), wanted, &bound)? {
+        let bound = self.bind_rules(&rules, find.as_ref(), wanted)?;
+        match self.by_demand(&rules, find.as_ref(), wanted, &bound)? {
             Some(plan) => Ok((plan, bound.columns)),
             None => Ok((bound.plan, bound.columns)),
         }
