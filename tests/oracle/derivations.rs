@@ -328,7 +328,10 @@ impl Check<'_> {
     ///
     /// Where the head has another constant the rule is not asked, and what it reads may be missing.
     fn fails(&self, rule: &Rule, way: Vec<Literal>, told: &Json, row: &Row) -> Option<bool> {
-        let is_other = |(head, value): (&Head, &Value)| matches!(head, Head::Constant(own) if Some(*own) != *value);
+        let is_other = |(head, value): (&Head, &Value)| match head {
+            Head::Constant(own) => Some(*own) != *value,
+            _ => false,
+        };
         if rule.head.iter().zip(row).any(is_other) {
             return Some(true);
         }
