@@ -162,6 +162,13 @@ pub struct Step {
     pub names: Vec<(String, usize)>,
 }
 
+impl Step {
+    /// Whether it is what the head says by itself, before any of the body.
+    pub fn is_of_constants(&self) -> bool {
+        self.variables.is_empty() && !self.head.is_empty()
+    }
+}
+
 impl Why {
     /// Visits what may hold parameters.
     pub fn each_expr(&mut self, f: &mut dyn FnMut(&mut Expr)) {

@@ -53,17 +53,7 @@ impl Search<'_> {
         let mut before: Option<Left> = None;
         if let Some(what) = self.differing(steps, values) {
             // A variable that stands in two columns of the head has two values.
-            let note = Some("fails in the head".to_owned());
-            let number = self.proofs.len();
-            let details = vec![("Literal", json!("head")), ("Fails", json!(true))];
-            self.proofs.push(Proof {
-                kind: Kind::Condition,
-                what,
-                note,
-                details,
-                ..Proof::default()
-            });
-            self.proofs[rule].from.push(number);
+            self.fails_in_head(rule, what);
             return Ok(false);
         }
         for step in steps {
@@ -81,6 +71,13 @@ impl Search<'_> {
             let mut proof = Proof { kind: Kind::Condition, what, ..Proof::default() };
             proof.details.push(("Literal", json!(step.shown.filled(|_| None))));
             let failed = rows.is_empty();
+            if step.is_of_constants() {
+                if failed {
+                    self.fails_in_head(rule, step.shown.filled(|_| None));
+                    return Ok(false);
+                }
+                continue;
+            }
             if failed {
                 proof.note = Some("fails".to_owned());
                 proof.details.push(("Fails", json!(true)));
@@ -97,6 +94,15 @@ impl Search<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Tells of a rule that its head is of other facts.
+    fn fails_in_head(&mut self, rule: usize, what: String) {
+        let note = Some("fails in the head".to_owned());
+        let details = vec![("Literal", json!("head")), ("Fails", json!(true))];
+        let number = self.proofs.len();
+        self.proofs.push(Proof { kind: Kind::Condition, what, note, details, ..Proof::default() });
+        self.proofs[rule].from.push(number);
     }
 
     /// What a variable would have to be at once, where the fact gives it two values.

@@ -325,16 +325,7 @@ impl Check<'_> {
     }
 
     /// Whether a way through a rule fails as it is told; none where it is another way.
-    ///
-    /// Where the head has another constant the rule is not asked, and what it reads may be missing.
     fn fails(&self, rule: &Rule, way: Vec<Literal>, told: &Json, row: &Row) -> Option<bool> {
-        let is_other = |(head, value): (&Head, &Value)| match head {
-            Head::Constant(own) => Some(*own) != *value,
-            _ => false,
-        };
-        if rule.head.iter().zip(row).any(is_other) {
-            return Some(true);
-        }
         let is_lattice = self.is_lattice(&rule.name);
         let mut left: Vec<Literal> = way;
         let mut body: Vec<Literal> = vec![];
@@ -349,8 +340,13 @@ impl Check<'_> {
                 };
                 let pairs = rule.head.iter().map(of).zip(row);
                 let pairs: Vec<_> = pairs.filter_map(|(v, value)| Some((v?, value))).collect();
+                let is_other = |(head, value): (&Head, &Value)| match head {
+                    Head::Constant(own) => Some(*own) != *value,
+                    _ => false,
+                };
                 return Some(
-                    pairs.iter().any(|(a, x)| pairs.iter().any(|(b, y)| a == b && x != y)),
+                    rule.head.iter().zip(row).any(is_other)
+                        || pairs.iter().any(|(a, x)| pairs.iter().any(|(b, y)| a == b && x != y)),
                 );
             }
             let same = |literal: &Literal| {

@@ -230,8 +230,10 @@ impl Binder<'_, '_> {
         })
     }
 
-    /// The literals of a body one after the other, each once what it needs has a value; and last
-    /// what the head computes.
+    /// The constants of the head, where there are any; the literals of a body one after the other,
+    /// each once what it needs has a value; and last what the head computes.
+    ///
+    /// Where the fact has another constant nobody asks for what the body reads: it may be missing.
     fn why_steps(
         &mut self,
         derives: Derives<'_>,
@@ -244,6 +246,16 @@ impl Binder<'_, '_> {
         let mut left: Vec<(Literal, &Literal)> = raised.into_iter().zip(plain.copied()).collect();
         let (mut rule, mut steps) = (derives.with(vec![]), vec![]);
         let mut bound: BTreeSet<String> = BTreeSet::new();
+        let is_constant = |at: &usize| {
+            let term = derives.term(*at);
+            matches!(term, Term::Value(value) if value.words.is_empty() && !value.aggregates)
+        };
+        let (constants, others): (Vec<usize>, Vec<usize>) =
+            derives.keys().into_iter().partition(is_constant);
+        if !constants.is_empty() {
+            let text = head_text(derives, &names);
+            steps.push(self.why_step(derives, &rule, constants, text, among)?);
+        }
         while !left.is_empty() {
             let mut ready = None;
             for (at, (literal, _)) in left.iter().enumerate() {
@@ -275,12 +287,9 @@ impl Binder<'_, '_> {
                 .collect();
             steps.push(self.why_step(derives, &rule, head, text, among)?);
         }
-        let keys = derives.keys();
-        if keys.iter().any(|at| !matches!(derives.term(*at), Term::Variable(_))) {
-            let terms: Vec<&Term> =
-                (0..derives.rule.head.len()).map(|at| derives.term(at)).collect();
-            let text = shown::head(derives.rule, &terms, &names);
-            steps.push(self.why_step(derives, &rule, keys, text, among)?);
+        if others.iter().any(|at| !matches!(derives.term(*at), Term::Variable(_))) {
+            let text = head_text(derives, &names);
+            steps.push(self.why_step(derives, &rule, derives.keys(), text, among)?);
         }
         Ok(steps)
     }
@@ -394,4 +403,10 @@ fn variables_of(body: &Body, declared: &BTreeSet<String>) -> Vec<Variable> {
 /// A text without the breaks of its lines.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The head of a rule, with room for the values of its variables.
+fn head_text(derives: Derives<'_>, names: &BTreeSet<String>) -> why::Template {
+    let terms: Vec<&Term> = (0..derives.rule.head.len()).map(|at| derives.term(at)).collect();
+    shown::head(derives.rule, &terms, names)
 }
