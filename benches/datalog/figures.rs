@@ -17,7 +17,9 @@ pub struct Check {
 impl Check {
     /// Takes in a row that has come or gone.
     pub fn add(&mut self, row: &[u32], diff: i64) {
-        let mixed = row.iter().fold(1, |sum, n| mix(sum * 0x1_0000_0001 + u64::from(*n)));
+        let mixed = row.iter().fold(1, |sum: u64, n| {
+            mix(sum.wrapping_mul(0x1_0000_0001).wrapping_add(u64::from(*n)))
+        });
         self.rows += diff;
         self.sum = self.sum.wrapping_add(mixed.wrapping_mul(diff as u64));
     }
