@@ -110,13 +110,13 @@ pub fn by_views(_rows: u64) -> Figures {
 
 /// How much more the same commits cost while they are observed. The two are measured in turn,
 /// since the machine is not the same for long. Others on it only ever add to a cost, so ratios are
-/// of the least of each.
-pub fn observed(_rows: u64) -> Figures {
-    const TURNS: usize = 7;
+/// of the least of each, over as many turns as there are ten thousands of rows, seven at most.
+pub fn observed(rows: u64) -> Figures {
+    let turns = (rows / 10_000).clamp(1, 7);
     let mut figures = Figures::new();
     for views in [1, 10, 100] {
         let mut costs: [Vec<Cost>; 2] = [Vec::new(), Vec::new()];
-        for _ in 0..TURNS {
+        for _ in 0..turns {
             costs[0].push(measure(views, 0, false));
             costs[1].push(measure(views, 0, true));
         }
