@@ -25,7 +25,7 @@ use sqlparser::ast;
 
 use crate::repr::ColumnType;
 use crate::sql::datalog::ast::{Argument, Atom, HeadTerm, Literal, Name, Rule, Term, Value};
-use crate::sql::datalog::body::{declared, ways};
+use crate::sql::datalog::body::{declared, places, ways};
 use crate::sql::datalog::strata::{Stratum, strata};
 
 /// A predicate and which of its columns have a value.
@@ -37,6 +37,8 @@ pub struct Facts<'a> {
     pub strata: &'a [Stratum],
     /// The types of a predicate's columns.
     pub types: &'a dyn Fn(&str) -> Option<Vec<ColumnType>>,
+    /// Their names.
+    pub names: &'a dyn Fn(&str) -> Option<Vec<String>>,
     /// Whether a constant is one of a type, or becomes one by itself.
     pub fits: &'a mut dyn FnMut(&Value, ColumnType) -> bool,
 }
@@ -79,8 +81,10 @@ pub fn demanded(rules: &[Rule], find: &Rule, facts: &mut Facts<'_>) -> Option<(V
     }
     let mut by_name: BTreeMap<&str, Vec<Rule>> = BTreeMap::new();
     for rule in rules {
-        by_name.entry(&rule.name.folded).or_default().extend(alternatives(rule)?);
+        let ways = alternatives(&positional(rule, facts))?;
+        by_name.entry(&rule.name.folded).or_default().extend(ways);
     }
+    let find = &positional(find, facts);
     let mut demand = Demand {
         rules: by_name,
         facts,
@@ -101,6 +105,32 @@ pub fn demanded(rules: &[Rule], find: &Rule, facts: &mut Facts<'_>) -> Option<(V
         return None;
     }
     Some((demand.out, find))
+}
+
+/// The rule with the arguments of each predicate in their places, whether they are named or not.
+fn positional(rule: &Rule, facts: &Facts<'_>) -> Rule {
+    Rule { body: in_places(&rule.body, facts), ..rule.clone() }
+}
+
+fn in_places(literals: &[Literal], facts: &Facts<'_>) -> Vec<Literal> {
+    let placed = |atom: &Atom| {
+        let names = (facts.names)(&atom.bare_name()?)?;
+        let wildcard = || Argument { column: None, term: Term::Wildcard(atom.position) };
+        let mut args: Vec<Argument> = names.iter().map(|_| wildcard()).collect();
+        for (argument, place) in atom.args.iter().zip(places(atom, &names).ok()?) {
+            args[place].term = argument.term.clone();
+        }
+        Some(Atom { args, ..atom.clone() })
+    };
+    let literal = |literal: &Literal| match literal {
+        Literal::Atom(atom) => placed(atom).map_or_else(|| literal.clone(), Literal::Atom),
+        Literal::Or(branches, position) => {
+            let branches = branches.iter().map(|branch| in_places(branch, facts)).collect();
+            Literal::Or(branches, *position)
+        }
+        other => other.clone(),
+    };
+    literals.iter().map(literal).collect()
 }
 
 /// A rule for each way through the ORs of one, where it does not aggregate what they derive
@@ -214,9 +244,6 @@ impl Demand<'_, '_, '_> {
         let name = atom.bare_name()?;
         let keys = self.keys(&name)?;
         let types = (self.facts.types)(&name)?;
-        if atom.args.iter().any(|argument| argument.column.is_some()) {
-            return self.free(atom);
-        }
         let (mut bound, mut terms, mut wanted) = (vec![], vec![], vec![]);
         for ((argument, key), ty) in atom.args.iter().zip(keys).zip(types) {
             let term = &argument.term;
@@ -252,10 +279,6 @@ impl Demand<'_, '_, '_> {
             return Some(atom);
         }
         let arity = self.rules.get(name.as_str())?.first()?.head.len();
-        if atom.args.iter().any(|argument| argument.column.is_some()) {
-            self.need_whole(&Literal::Atom(atom.clone()));
-            return Some(atom);
-        }
         let number = self.number((name, vec![false; arity]));
         Some(Atom { name: object(&copy_name(number)), ..atom })
     }

@@ -224,7 +224,9 @@ impl Binder<'_, '_> {
                 None => true,
             })
         };
-        let mut facts = Facts { strata: &bound.strata, types: &types, fits: &mut fits };
+        let names = |name: &str| bound.known.get(name).map(|known| known.names.clone());
+        let mut facts =
+            Facts { strata: &bound.strata, types: &types, names: &names, fits: &mut fits };
         demanded(rules, asked, &mut facts)
     }
 
