@@ -60,6 +60,8 @@ mod times;
 mod user_types;
 #[path = "oracle/values.rs"]
 mod values;
+#[path = "oracle/watchers.rs"]
+mod watchers;
 #[path = "oracle/window.rs"]
 mod window;
 

@@ -179,7 +179,7 @@ impl Coordinator {
             }
             Event::Advance { reader, reply } => self.advance(reader, reply),
             Event::Credit { reader, bytes } => {
-                if self.readers.contains_key(&reader) {
+                if !self.member_credit(reader, bytes) && self.readers.contains_key(&reader) {
                     self.workers.send(Command::Credit { reader, bytes });
                 }
             }
@@ -363,7 +363,7 @@ impl Coordinator {
         for (id, object) in self.objects.iter_mut() {
             let target = now.saturating_sub(object.retain).min(held);
             oldest = oldest.min(target);
-            if id.is_transient() || !object.dirty || target <= object.since {
+            if id.is_transient() && !object.seeds || !object.dirty || target <= object.since {
                 continue;
             }
             object.since = target;

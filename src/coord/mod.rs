@@ -25,5 +25,6 @@ mod reads;
 pub mod request;
 mod sequences;
 mod settings;
+mod shared;
 mod subscriptions;
 mod system;

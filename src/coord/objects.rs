@@ -49,6 +49,8 @@ pub(crate) struct Object {
     pub(crate) plan: Option<Arc<Dataflow>>,
     /// Since when its rows are under the rules that there are.
     pub(crate) ruled: Timestamp,
+    /// Whether it is an input for seeds, of which nobody reads the past.
+    pub(crate) seeds: bool,
     /// Dropped from the catalog, and only waiting for its readers and dependents.
     pub(crate) retired: bool,
 }

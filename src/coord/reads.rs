@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
 use crate::coord::request::{Observed, READER_CREDIT, Read, Reply, RowEvent, RowStream, dropped};
+use crate::coord::shared::{Hub, Member};
 use crate::coord::subscriptions::Subscription;
 use crate::dataflow::command::{Command, Peek, ReaderId};
 use crate::error::{Error, Result, SqlState};
@@ -35,6 +36,22 @@ pub(super) enum ReaderKind {
         observer: Option<(Arc<Dataflow>, Reply<Observed>)>,
     },
     Subscription(Box<Subscription>),
+    /// A dataflow that subscriptions share.
+    Hub(Box<Hub>),
+    /// A subscription that shares one.
+    Member(Box<Member>),
+}
+
+impl ReaderKind {
+    /// Whether it is a dataflow whose changes somebody hears.
+    pub(super) fn has_dataflow(&self) -> bool {
+        matches!(self, ReaderKind::Subscription(_) | ReaderKind::Hub(_))
+    }
+
+    /// Whether it is a client's subscription.
+    pub(super) fn is_subscription(&self) -> bool {
+        matches!(self, ReaderKind::Subscription(_) | ReaderKind::Member(_))
+    }
 }
 
 impl Coordinator {
@@ -137,12 +154,20 @@ impl Coordinator {
         let Some(reader) = self.readers.remove(&id) else { return };
         tracing::debug!(reader = id, "a reader ends");
         self.withheld.remove(&id);
-        self.workers.send(Command::Cancel { reader: id });
+        match &reader.kind {
+            ReaderKind::Member(member) => self.leave_hub(id, member),
+            _ => self.workers.send(Command::Cancel { reader: id }),
+        }
         if let Some(dataflow) = reader.dataflow {
             self.objects.remove(dataflow);
             self.woken.remove(&dataflow);
         }
-        for object in reader.objects {
+        self.release_objects(reader.objects);
+    }
+
+    /// A reader stands on these no more.
+    pub(super) fn release_objects(&mut self, objects: Vec<GlobalId>) {
+        for object in objects {
             let Some(state) = self.objects.get_mut(object) else { continue };
             state.readers -= 1;
             self.remove_unused(object);

@@ -19,7 +19,7 @@ use crate::plan::observed::Observation;
 use crate::plan::physical::{Arrangement, ArrangementId, Dataflow};
 pub use crate::profile::report::{ChannelReport, HydratingReport, OperatorReport, Report};
 use crate::repr::settings::FormatSettings;
-use crate::repr::{Diff, GlobalId, Row, Timestamp};
+use crate::repr::{Diff, GlobalId, Row, ScalarType, Timestamp};
 
 /// Where an answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T>>;
@@ -126,6 +126,20 @@ pub struct SubscribeRequest {
     pub dataflow: Dataflow,
     /// From when; none: from the newest durable time.
     pub as_of: Option<Timestamp>,
+    /// Where the dataflow is one for many, which reads [`GlobalId::SEEDS`]: what it is to find for
+    /// this one. It then shows changes from a time of its own on.
+    pub shared: Option<SharedRequest>,
+}
+
+/// What a subscription asks of a dataflow that it shares.
+#[derive(Clone, Debug)]
+pub struct SharedRequest {
+    /// How the seeds are laid out: under a number, in the first column.
+    pub layout: Arrangement,
+    /// The other columns of the seed, in value encoding.
+    pub constants: Row,
+    /// The types of what is found, the number first.
+    pub types: Vec<ScalarType>,
 }
 
 /// What must not have changed between a transaction's snapshot and its commit.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::coord::coordinator::Coordinator;
 use crate::coord::objects::Object;
-use crate::coord::reads::ReaderKind;
 use crate::coord::request::TableWrite;
 use crate::dataflow::command::{Command, Write};
 use crate::plan::physical::Arrangement;
@@ -48,8 +47,7 @@ impl Coordinator {
     pub(super) fn feed(&mut self, writes: Vec<TableWrite>) {
         let time = self.clock.next();
         self.write_system(time, writes);
-        let subscribed = |kind: &ReaderKind| matches!(kind, ReaderKind::Subscription(_));
-        if self.readers.values().any(|reader| subscribed(&reader.kind)) {
+        if self.readers.values().any(|reader| reader.kind.has_dataflow()) {
             self.ask_lease(time);
         }
     }

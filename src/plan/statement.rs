@@ -259,6 +259,8 @@ pub struct Delete {
 pub struct Subscribe {
     /// What is watched.
     pub relation: Relation,
+    /// The same with its constants as rows, so that those share a dataflow who differ in them.
+    pub seeded: Option<Box<Seeded>>,
     /// Its columns.
     pub desc: RelationDesc,
     /// `WITH (SNAPSHOT)`.
@@ -269,6 +271,19 @@ pub struct Subscribe {
     pub as_of: Option<Expr>,
     /// `UP TO`, constant.
     pub up_to: Option<Expr>,
+}
+
+/// A query whose constants are rows of [`GlobalId::SEEDS`]: a number, and the constants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seeded {
+    /// What it finds for all numbers.
+    pub relation: Relation,
+    /// The types of its columns: the number, and those of the query.
+    pub columns: Vec<ScalarType>,
+    /// The constants, over nothing.
+    pub constants: Vec<Expr>,
+    /// Their types.
+    pub types: Vec<ScalarType>,
 }
 
 /// How `COPY` spells rows.

@@ -23,6 +23,10 @@ impl GlobalId {
     /// The first id of a transient dataflow; nothing at or above it is ever logged.
     pub const FIRST_TRANSIENT: GlobalId = GlobalId(1 << 48);
 
+    /// Stands in plans for the seeds of those who share a dataflow: each such dataflow has an input
+    /// of its own for them.
+    pub const SEEDS: GlobalId = GlobalId::FIRST_TRANSIENT;
+
     /// Whether this names a dataflow that no catalog knows.
     pub fn is_transient(self) -> bool {
         self >= GlobalId::FIRST_TRANSIENT

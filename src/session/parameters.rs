@@ -116,8 +116,12 @@ fn each_expr(statement: &mut Statement, f: Visit<'_>) {
             writes.parts.iter_mut().for_each(|(_, part)| each_expr(part, f));
             each_expr(&mut writes.main, f);
         }
-        Statement::Subscribe(Subscribe { relation, as_of, up_to, .. }) => {
+        Statement::Subscribe(Subscribe { relation, seeded, as_of, up_to, .. }) => {
             relation.visit_exprs_mut(f);
+            if let Some(seeded) = seeded {
+                seeded.relation.visit_exprs_mut(f);
+                seeded.constants.iter_mut().for_each(&mut *f);
+            }
             as_of.iter_mut().chain(up_to).for_each(f);
         }
         Statement::CopyTo(copy) => each_expr(&mut copy.query, f),

@@ -36,6 +36,24 @@ pub(super) fn plan(
     lower_relation(engine, catalog, &relation, config, want)
 }
 
+/// Optimizes and lowers a relation that is to be maintained over seeds of that layout.
+pub(super) fn plan_seeded(
+    engine: &Engine,
+    catalog: &Catalog,
+    relation: Relation,
+    seeds: &Arrangement,
+    config: &OptimizerConfig,
+) -> Result<Dataflow> {
+    let relation = optimize(relation, config);
+    let id = ArrangementId { relation: GlobalId::SEEDS, index: GlobalId::SEEDS };
+    let mut arrangements = BTreeMap::from([(GlobalId::SEEDS, vec![(id, seeds.clone())])]);
+    for id in relation.depends_on().into_iter().filter(|id| *id != GlobalId::SEEDS) {
+        arrangements.insert(id, engine.arrangements(catalog, id)?);
+    }
+    let available = |id| arrangements.get(&id).cloned().unwrap_or_default();
+    maintained(lower(&relation, &available, config, Want::Subscribe)?)
+}
+
 fn lower_relation(
     engine: &Engine,
     catalog: &Catalog,
@@ -66,7 +84,11 @@ pub(super) fn plan_maintained(
     config: &OptimizerConfig,
     want: Want,
 ) -> Result<Dataflow> {
-    match plan(engine, catalog, relation, config, want)? {
+    maintained(plan(engine, catalog, relation, config, want)?)
+}
+
+fn maintained(lowered: Lowered) -> Result<Dataflow> {
+    match lowered {
         Lowered::Dataflow(dataflow) => Ok(dataflow),
         Lowered::Peek { .. } => Err(Error::internal("a maintained plan must be a dataflow")),
     }

@@ -8,15 +8,21 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::coord::request::{ChangeEvent, ChangeStream, SubscribeRequest};
+use bumpalo::Bump;
+
+use crate::catalog::objects::Catalog;
+use crate::coord::request::{ChangeEvent, ChangeStream, SharedRequest, SubscribeRequest};
 use crate::error::{Error, Result, SqlState};
-use crate::optimizer::physical::Want;
-use crate::plan::physical::Sink;
-use crate::plan::statement::Subscribe;
+use crate::expr::func::EvalContext;
+use crate::optimizer::physical::{Want, table_layout};
+use crate::plan::physical::{Dataflow, Sink};
+use crate::plan::statement::{Seeded, Subscribe};
 use crate::repr::value::{decode_values, pack};
-use crate::repr::{ColumnDesc, ColumnType, Datum, Diff, RelationDesc, Row, ScalarType, Timestamp};
+use crate::repr::{
+    ColumnDesc, ColumnType, Datum, Diff, GlobalId, RelationDesc, Row, ScalarType, Timestamp,
+};
 use crate::session::frontend::{CancelToken, Format, Frontend};
-use crate::session::read::{plan_maintained, without_indexes};
+use crate::session::read::{plan_maintained, plan_seeded, without_indexes};
 use crate::session::session::{Outcome, Session, fields};
 
 /// A subscription on its way to the client.
@@ -71,10 +77,18 @@ impl Session {
         let types = subscribe.desc.scalars();
         let config = self.optimizer();
         let relation = subscribe.relation;
-        let mut plan = plan_maintained(&self.engine, &catalog, relation, &config, Want::Subscribe)?;
+        let seeded = subscribe.seeded.filter(|_| as_of.is_none() && up_to.is_none());
+        let seeded = seeded.map(|seeded| self.seeded(&catalog, *seeded)).transpose()?.flatten();
+        let (mut plan, shared) = match seeded {
+            Some((plan, shared)) => (plan, Some(shared)),
+            None => {
+                let want = Want::Subscribe;
+                (plan_maintained(&self.engine, &catalog, relation, &config, want)?, None)
+            }
+        };
         let buffer_limit = self.variables.subscribe_buffer_limit();
         plan.sink = Sink::Subscribe { up_to, snapshot: subscribe.snapshot, buffer_limit };
-        let request = SubscribeRequest { dataflow: plan, as_of };
+        let request = SubscribeRequest { dataflow: plan, as_of, shared };
         let stream = self.cancel.or(self.engine.client.subscribe(request)).await?;
         let transaction = self.transaction_mut()?;
         transaction.watches = true;
@@ -88,6 +102,30 @@ impl Session {
             complete: 0,
             ended: false,
         })))
+    }
+
+    /// The plan of a query with its constants as rows, and those; none where there is nothing to
+    /// be found for them, or an error.
+    fn seeded(
+        &self,
+        catalog: &Catalog,
+        seeded: Seeded,
+    ) -> Result<Option<(Dataflow, SharedRequest)>> {
+        let arena = Bump::new();
+        let cx = EvalContext { arena: &arena, settings: self.variables.format() };
+        let values = seeded.constants.iter().map(|expr| expr.eval(&[], &cx).ok());
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        if values.iter().any(Datum::is_null) {
+            return Ok(None);
+        }
+        let mut columns = vec![ColumnType::not_null(ScalarType::Int8)];
+        columns.extend(seeded.types.iter().map(|ty| ColumnType::nullable(*ty)));
+        let layout = table_layout(&columns, Some(&[0]));
+        let config = self.optimizer();
+        let plan = plan_seeded(&self.engine, catalog, seeded.relation, &layout, &config)?;
+        let reads = plan.imports.iter().any(|import| import.id.relation == GlobalId::SEEDS);
+        let request = SharedRequest { layout, constants: pack(&values), types: seeded.columns };
+        Ok(reads.then_some((plan, request)))
     }
 
     /// Sends changes as rows, until the end, a limit (0: none) or a cancel.

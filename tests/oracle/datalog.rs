@@ -14,6 +14,7 @@ use crate::derivations;
 use crate::programs::{Arg, Atom, Fold, Head, Literal, Program, Rule, TABLES};
 use crate::support::weir::Weir;
 use crate::support::wire::Client;
+use crate::watchers::Watchers;
 use crate::{Budget, none_differ};
 
 /// Programs in one round, and changes that each sees.
@@ -259,6 +260,7 @@ fn answer(client: &mut Client, sql: &str) -> Result<Vec<Row>, String> {
 struct Bench {
     _weir: Weir,
     client: Client,
+    watchers: Watchers,
     tables: BTreeMap<String, Vec<Row>>,
     checks: usize,
     shown: usize,
@@ -275,7 +277,8 @@ impl Bench {
             assert_eq!(created.error, None);
             tables.insert((*name).to_owned(), vec![]);
         }
-        Bench { _weir: weir, client, tables, checks: 0, shown: 0 }
+        let watchers = Watchers::new(weir.client());
+        Bench { _weir: weir, client, watchers, tables, checks: 0, shown: 0 }
     }
 
     fn database(&self) -> Database {
@@ -303,6 +306,7 @@ impl Bench {
                 faults.push(format!("{create}\n{error}"));
             }
         }
+        faults.extend(self.watchers.begin(rng, &program));
         for number in 0..=CHANGES {
             if !faults.is_empty() {
                 break;
@@ -311,6 +315,8 @@ impl Bench {
                 self.change(rng);
             }
             let content = evaluate(&program, &self.database());
+            let differ = self.watchers.faults(rng, &program, &content);
+            faults.extend(differ.into_iter().map(|fault| format!("after {number}: {fault}")));
             for name in &names {
                 let wanted: Vec<Row> = content[name].iter().cloned().collect();
                 faults.extend(self.differs(&format!("SELECT * FROM v_{name}"), &wanted, &text));
@@ -328,6 +334,7 @@ impl Bench {
                 faults.extend(self.differs(&sql, &wanted, &text));
             }
         }
+        self.watchers.end();
         for name in names.iter().rev() {
             self.client.run(&format!("DROP MATERIALIZED VIEW IF EXISTS v_{name}"));
         }
@@ -400,6 +407,9 @@ fn rules_mean_what_a_naive_evaluator_finds() {
     }
     let (checks, shown) =
         benches.iter().fold((0, 0), |(c, s), bench| (c + bench.checks, s + bench.shown));
+    for Bench { watchers, .. } in &benches {
+        println!("{} checks of watchers, {} of them not empty", watchers.checks, watchers.shown);
+    }
     println!("{done} programs, {checks} checks, {shown} of them not empty");
     none_differ(&faults, &budget);
     assert!(shown * 3 > checks, "most answers were empty");

@@ -30,6 +30,7 @@ pub struct Stratum {
 }
 
 /// A rule.
+#[derive(Clone)]
 pub struct Rule {
     pub name: String,
     pub head: Vec<Head>,

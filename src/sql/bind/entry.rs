@@ -322,9 +322,11 @@ impl Binder<'_, '_> {
     fn subscribe(&mut self, subscribe: &syntax::Subscribe) -> Result<Statement> {
         self.maintained = true;
         let (plan, columns) = self.subquery(&subscribe.query)?;
+        let seeded = self.seeded_query(&subscribe.query, &plan.types);
         self.maintained = false;
         Ok(Statement::Subscribe(statement::Subscribe {
             relation: plan.relation,
+            seeded: seeded.map(Box::new),
             desc: describe(&columns),
             snapshot: subscribe.snapshot,
             progress: subscribe.progress,

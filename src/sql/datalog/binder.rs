@@ -148,13 +148,14 @@ impl Binder<'_, '_> {
             .at(name.position))
     }
 
-    fn parsed(&self, text: &Text) -> Result<Program> {
+    /// The program that a text has.
+    pub fn parsed(&self, text: &Text) -> Result<Program> {
         let source = fault::Source { text: self.lines.text(), lines: &self.lines };
         program(&source, &text.tokens)
     }
 
     /// Binds what sees nothing of the query around it.
-    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let ctes = std::mem::take(&mut self.ctes);
         let levels = std::mem::take(&mut self.levels);
         let base = std::mem::take(&mut self.from_base);

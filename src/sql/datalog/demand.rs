@@ -59,8 +59,14 @@ struct Demand<'r, 'f, 'a> {
     whole: BTreeSet<String>,
 }
 
-/// The rules and the query with demand; none where there is nothing to be gained.
-pub fn demanded(rules: &[Rule], find: &Rule, facts: &mut Facts<'_>) -> Option<(Vec<Rule>, Rule)> {
+/// The rules and the query with demand; none where there is nothing to be gained. `given`: an
+/// atom of the query that stands before all others.
+pub fn demanded(
+    rules: &[Rule],
+    find: &Rule,
+    given: Option<&Atom>,
+    facts: &mut Facts<'_>,
+) -> Option<(Vec<Rule>, Rule)> {
     let recursive: BTreeSet<String> =
         facts.strata.iter().filter(|s| s.recursive).flat_map(|s| s.names.clone()).collect();
     if recursive.is_empty() {
@@ -95,7 +101,7 @@ pub fn demanded(rules: &[Rule], find: &Rule, facts: &mut Facts<'_>) -> Option<(V
         out: rules.to_vec(),
         whole: BTreeSet::new(),
     };
-    let find = demand.rule(find, None)?;
+    let find = demand.rule(find, given.cloned())?;
     while let Some((name, bound)) = demand.todo.pop() {
         demand.copy(&name, &bound)?;
     }
@@ -150,7 +156,8 @@ impl Demand<'_, '_, '_> {
         let asked = (name.to_owned(), bound.to_vec());
         let number = *self.made.get(&asked)?;
         for rule in self.rules.get(name)?.clone() {
-            let mut copied = self.rule(&rule, Some((number, bound)))?;
+            let given = bound.contains(&true).then(|| demand_atom(&rule, number, bound));
+            let mut copied = self.rule(&rule, given)?;
             copied.name.folded = copy_name(number);
             self.out.push(copied);
         }
@@ -158,10 +165,8 @@ impl Demand<'_, '_, '_> {
     }
 
     /// A rule that reads copies, joined with the demand for it.
-    fn rule(&mut self, rule: &Rule, asked: Option<(usize, &[bool])>) -> Option<Rule> {
+    fn rule(&mut self, rule: &Rule, demand: Option<Atom>) -> Option<Rule> {
         let declared = declared(rule);
-        let given = asked.filter(|(_, bound)| bound.contains(&true));
-        let demand = given.map(|(number, bound)| demand_atom(rule, number, bound));
         let mut known: BTreeSet<String> = BTreeSet::new();
         if let Some(atom) = &demand {
             known.extend(atom.args.iter().flat_map(|argument| variable(&argument.term)));
@@ -384,7 +389,8 @@ fn variables(literal: &Literal) -> Vec<String> {
     }
 }
 
-fn term_is_constant(term: &Term, declared: &BTreeSet<String>) -> bool {
+/// Whether a term is the same for all rows.
+pub fn term_is_constant(term: &Term, declared: &BTreeSet<String>) -> bool {
     matches!(term, Term::Value(value) if !value.aggregates)
         && !term.words().iter().any(|name| declared.contains(&name.folded))
 }

@@ -5,11 +5,11 @@
 //! of them (`negation` makes rules of what is negated); the `binder` meets the mark in the place of
 //! a function of FROM. `strata` puts rules in order, `monotone` looks at the cycles of lattices,
 //! `program` binds the rules one stratum after the other, `body` and `head` one rule; `demand`
-//! rewrites them to what is asked for. For `EXPLAIN WHY`, `why` has the rules as queries for their
-//! `instances`, as they are `shown`, among
-//! facts with their `heights`. Scalar expressions, types and the names of relations are the SQL
-//! binder's; `session` keeps the rules that are statements. `facts` binds what the entity store is
-//! told, `pull` and `edn_facts` what is asked of it.
+//! rewrites them to what is asked for, `seeds` makes rows of the constants that are asked for.
+//! For `EXPLAIN WHY`, `why` has the rules as queries for their `instances`, as they are `shown`,
+//! among facts with their `heights`. Scalar expressions, types and the names of relations are the
+//! SQL binder's; `session` keeps the rules that are statements. `facts` binds what the entity store
+//! is told, `pull` and `edn_facts` what is asked of it.
 
 pub mod ast;
 mod binder;
@@ -28,6 +28,7 @@ pub(in crate::sql) mod parse;
 mod program;
 mod pull;
 pub mod recognize;
+mod seeds;
 pub mod session;
 mod shown;
 mod strata;

@@ -54,6 +54,11 @@ impl Known {
         self.0.get(name)
     }
 
+    /// Adds a predicate.
+    pub fn define(&mut self, name: &str, predicate: Predicate) {
+        self.0.insert(name.to_owned(), predicate);
+    }
+
     /// The rows and columns of a predicate. Errors: 42P01.
     fn rows(&self, name: &Name) -> Result<(Plan, Vec<OutputColumn>)> {
         let predicate = self.get(&name.folded).ok_or_else(|| {
@@ -168,8 +173,16 @@ impl Binder<'_, '_> {
 
     /// Rules, stratum by stratum.
     pub fn bind_layers(&mut self, rules: &[Rule]) -> Result<BoundLayers> {
-        let mut known = Known::default();
-        let mut layers = vec![];
+        self.bind_layers_over(rules, Known::default(), vec![])
+    }
+
+    /// The same over predicates that are bound.
+    pub fn bind_layers_over(
+        &mut self,
+        rules: &[Rule],
+        mut known: Known,
+        mut layers: Vec<Layer>,
+    ) -> Result<BoundLayers> {
         let strata = strata(rules)?;
         for stratum in &strata {
             let layer = match stratum.recursive {
@@ -194,7 +207,7 @@ impl Binder<'_, '_> {
             (None, Some(name)) => whole_of(name, bound.columns.len()),
             (None, None) => return Ok(None),
         };
-        let Some((rules, find)) = self.demanded_rules(rules, &asked, &bound.layers) else {
+        let Some((rules, find)) = self.demanded_rules(rules, &asked, None, &bound.layers) else {
             return Ok(None);
         };
         let by_demand = self.bind_rules(&rules, Some(&find), None)?;
@@ -204,11 +217,12 @@ impl Binder<'_, '_> {
     }
 
     /// The rules and the query that derive only what is asked for; none where that is off, or
-    /// where nothing is gained by it.
+    /// where nothing is gained by it. `given`: what has a value in the query.
     pub fn demanded_rules(
         &mut self,
         rules: &[Rule],
         asked: &Rule,
+        given: Option<&Atom>,
         bound: &BoundLayers,
     ) -> Option<(Vec<Rule>, Rule)> {
         if (self.cx.variables)("weir.demand").is_some_and(|value| value == "off") {
@@ -227,7 +241,7 @@ impl Binder<'_, '_> {
         let names = |name: &str| bound.known.get(name).map(|known| known.names.clone());
         let mut facts =
             Facts { strata: &bound.strata, types: &types, names: &names, fits: &mut fits };
-        demanded(rules, asked, &mut facts)
+        demanded(rules, asked, given, &mut facts)
     }
 
     /// The relation with the layers that it reads, itself or through others.

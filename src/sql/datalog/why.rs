@@ -47,7 +47,7 @@ impl Binder<'_, '_> {
         let (values, nulls) = self.fact(goal, &name, &bound.known)?;
         let asked = asked(goal, &name, &nulls);
         let written = shown::relation(&goal.atom);
-        let by_demand = match self.demanded_rules(&rules, &asked, &bound) {
+        let by_demand = match self.demanded_rules(&rules, &asked, None, &bound) {
             Some((copies, find)) => self.layers_of_copies(copies, &find, &name, &bound)?,
             None => None,
         };
@@ -331,7 +331,7 @@ fn asked(goal: &Goal, name: &str, nulls: &[bool]) -> Rule {
 }
 
 /// Where the program stands that a view is.
-fn program_of(body: &sqlast::Select) -> Option<crate::sql::datalog::text::Stretch> {
+pub fn program_of(body: &sqlast::Select) -> Option<crate::sql::datalog::text::Stretch> {
     let [from] = body.from.as_slice() else { return None };
     let whole = matches!(body.projection.as_slice(), [sqlast::SelectItem::Wildcard(_)]);
     if !whole || body.selection.is_some() || !from.joins.is_empty() {
