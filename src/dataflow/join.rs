@@ -26,7 +26,7 @@ use super::join_operator::{Fresh, Pairs, join};
 use crate::repr::{Diff, Row, Timestamp};
 
 /// After how many matches one slice of work ends.
-pub const MATCHES: i64 = 1 << 16;
+pub const MATCHES: i64 = 1 << 15;
 /// After how many rows one slice of work ends.
 const ROWS: usize = 1 << 13;
 

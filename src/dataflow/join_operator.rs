@@ -33,8 +33,9 @@ use super::join::Metered;
 use super::operator::{Meter, OperatorBuilder};
 use crate::repr::{Diff, Row};
 
-/// So much work is done in one activation for each side.
-const FUEL: i64 = 1_000_000;
+/// So much work is done in one activation for each side: some milliseconds, since whoever gets the
+/// rows has as much to do with them, all in one step of the worker.
+const FUEL: i64 = 1 << 15;
 
 /// On which side the batch is that is new.
 pub(super) enum Fresh {

@@ -1,8 +1,8 @@
 //! A long recursion, and everybody else.
 //!
-//! Between the rounds of a loop, and between the pieces of a join, the worker serves others. What
-//! it does not divide is the arranging and grouping of one round's rows: a round that makes
-//! millions of rows holds all others up for as long as that takes, which is not measured here.
+//! All that a loop does is divided into pieces, and between two of them the worker serves others:
+//! between rounds, of which there may be very many, and inside a round, which may make very many
+//! rows.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,9 @@ use super::{ask, define};
 
 /// How long a commit or a read may take while a recursion runs; the machine may be busy.
 const DELAY_MAX: Duration = Duration::from_secs(3);
+/// How long they may take, half of them and all but a few, beside rounds of many rows: a debug
+/// build does in a second what a release build does in 50 ms.
+const DELAYS: (Duration, Duration) = (Duration::from_millis(600), Duration::from_millis(1500));
 /// How long a cancel may take.
 const CANCEL_MAX: Duration = Duration::from_secs(10);
 const TURNS: usize = 30;
@@ -65,4 +68,57 @@ fn a_long_recursion_delays_nobody_and_ends_when_it_is_cancelled() {
     let error = client.run(long).error.expect("the recursion has no end");
     assert_eq!(error.code(), "54000");
     assert_eq!(error.message(), "rule \"n\" does not end within 300 rounds");
+}
+
+/// On one worker: a closure that makes half a million rows in a single round, which are joined,
+/// arranged and made distinct, and then looked at once more. Each commit meets another piece of it.
+#[test]
+fn rounds_of_many_rows_delay_nobody() {
+    const NODES: usize = if cfg!(debug_assertions) { 700 } else { 3_000 };
+    let weir = Weir::start(1);
+    let mut client = weir.client();
+    define(
+        &mut client,
+        "CREATE TABLE item (id int PRIMARY KEY, kind int);
+         CREATE MATERIALIZED VIEW totals AS SELECT kind, count(*) AS n FROM item GROUP BY kind;
+         CREATE TABLE edge (a int, b int)",
+    );
+    // Everybody reaches everybody by way of the hub.
+    let to_hub = format!("SELECT n, 0 FROM generate_series(1, {NODES}) AS g (n)");
+    let from_hub = format!("SELECT 0, n FROM generate_series(1, {NODES}) AS g (n)");
+    define(&mut client, &format!("INSERT INTO edge {to_hub} UNION ALL {from_hub}"));
+    let mut other = weir.client();
+    let (told, done) = std::sync::mpsc::channel();
+    let closure = std::thread::spawn(move || {
+        let start = Instant::now();
+        let rows = ask(
+            &mut other,
+            "DATALOG $$ path(X, Y) <- edge(X, Y). path(X, Z) <- path(X, Y), edge(Y, Z).
+             FIND count(*) WHERE path(X, Y) $$",
+        );
+        told.send(start.elapsed()).unwrap();
+        rows
+    });
+    let mut taken = Vec::new();
+    let took = loop {
+        let number = taken.len();
+        let start = Instant::now();
+        define(&mut client, &format!("INSERT INTO item VALUES ({number}, {})", number % 3));
+        let rows = ask(&mut client, "SELECT sum(n) FROM totals");
+        assert_eq!(rows.into_iter().next().unwrap(), [(number + 1).to_string()]);
+        taken.push(start.elapsed());
+        if let Ok(took) = done.try_recv() {
+            break took;
+        }
+    };
+    let paths = (NODES + 1) * (NODES + 1);
+    assert_eq!(closure.join().unwrap().into_iter().next().unwrap(), [paths.to_string()]);
+    taken.sort();
+    let of = |percent: usize| taken[(taken.len() - 1) * percent / 100];
+    let (count, half, most, slowest) = (taken.len(), of(50), of(99), of(100));
+    println!(
+        "{count} commits beside {paths} paths in {took:.1?}: median {half:.1?}, p99 {most:.1?}, \
+         slowest {slowest:.1?}"
+    );
+    assert!(half < DELAYS.0 && slowest < DELAYS.1, "median {half:?}, slowest {slowest:?}");
 }

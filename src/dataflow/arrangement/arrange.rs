@@ -9,15 +9,15 @@ use std::rc::Rc;
 use differential_dataflow::VecCollection;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
-use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use timely::progress::Antichain;
 
 use super::batch::{RowBatch, Time};
-use super::batcher::RowBatcher;
+use super::batcher::{RowBatcher, WholeRows};
 use super::container::RowRef;
 use super::layout::RowUpdate;
 use super::maintain::arrange;
 use super::size::note_rows;
+use super::spine::Spine;
 use crate::dataflow::channel::ByHash;
 use crate::repr::{Diff, Row, Timestamp};
 
@@ -45,6 +45,18 @@ pub fn arrange_rows<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArran
         ByHash(|update: &RowUpdate<T>| route(update.0.0.bytes())),
         name,
         RowBatcher::<T>::default(),
+    );
+    note_rows(&arranged.trace);
+    arranged
+}
+
+/// Arranges whole rows, which are the values: each is a key, without a value.
+pub fn arrange_whole<'s, T: Time>(rows: RowsByKey<'s, T>, name: &str) -> RowArranged<'s, T> {
+    let arranged = arrange::<_, _, _, _, RowSpine<T>>(
+        rows.inner,
+        ByHash(|update: &RowUpdate<T>| route(update.0.1.bytes())),
+        name,
+        WholeRows::<T>::default(),
     );
     note_rows(&arranged.trace);
     arranged

@@ -2,7 +2,7 @@
 //!
 //! Updates gather in blocks of [`SORT_BLOCK`], which are sorted and wait. When their times are
 //! complete all blocks are merged at once, by a tournament of their heads, straight into the bytes
-//! of the batch. Differential's own batcher merges pairs of blocks as they come, through chunks of
+//! of the batch: a piece at a time, since a batch can be long. Differential's own batcher merges pairs of blocks as they come, through chunks of
 //! 8 KiB, so that a load of a million rows is written five times over before it is sealed, and
 //! twice after that; here it is read once.
 //!
@@ -13,19 +13,41 @@
 use std::cell::Cell;
 use std::vec::IntoIter;
 
-use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::trace::Builder;
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
-use super::batch::{RowBuilder, Time};
+use super::batch::{RowBatch, RowBuilder, Time};
+use super::layout::RowUpdate;
 use crate::repr::{Diff, Row, Timestamp};
 
 /// How many updates are sorted at once.
 pub const SORT_BLOCK: usize = 1 << 15;
 /// How many merged updates are handed to the builder at once.
 const CHUNK: usize = 1 << 8;
+
+/// Keeps updates until their times are complete, and makes batches of them.
+pub trait Batcher {
+    /// The times of updates.
+    type Time;
+    /// What batches are.
+    type Output;
+
+    /// Begins a batch of all updates that are not from `upper` on; returns a lower bound of the
+    /// times of those that are left. There must be no other batch under way.
+    fn begin(&mut self, upper: AntichainRef<'_, Self::Time>) -> Antichain<Self::Time>;
+
+    /// Goes on with the batch: handles so many updates, about. Says when it is done; there is
+    /// nothing in it where all has cancelled. What is inserted meanwhile is not part of it.
+    fn go_on(&mut self, fuel: usize) -> Option<Option<Self::Output>>;
+}
+
+/// Takes updates that come in such containers.
+pub trait Insert<C>: Batcher {
+    /// Takes the updates; what is left in the container means nothing.
+    fn insert(&mut self, updates: &mut C);
+}
 
 /// Keeps keyed rows until their times are complete.
 pub type RowBatcher<T = Timestamp> = BlockBatcher<(Row, Row), T, Diff, RowBuilder<T>>;
@@ -106,10 +128,9 @@ impl Drop for Waiting {
 pub struct BlockBatcher<D, T, R, B> {
     pending: Vec<(D, T, R)>,
     blocks: Vec<Block<D, T, R>>,
-    /// A lower bound of the times that the last extraction has left behind.
-    frontier: Antichain<T>,
+    /// The batch that is under way.
+    building: Option<Building<D, T, R, B>>,
     waiting: Waiting,
-    builder: std::marker::PhantomData<B>,
 }
 
 impl<D, T, R, B> Default for BlockBatcher<D, T, R, B> {
@@ -117,9 +138,8 @@ impl<D, T, R, B> Default for BlockBatcher<D, T, R, B> {
         BlockBatcher {
             pending: Vec::new(),
             blocks: Vec::new(),
-            frontier: Antichain::new(),
+            building: None,
             waiting: Waiting::default(),
-            builder: std::marker::PhantomData,
         }
     }
 }
@@ -179,7 +199,8 @@ where
     /// Notes how much is kept, without what long rows have beside.
     fn note_waiting(&mut self) {
         let blocks = self.blocks.iter().map(|block| block.updates.capacity());
-        let updates = self.pending.capacity() + blocks.sum::<usize>();
+        let building = self.building.as_ref().map_or(0, |building| building.updates);
+        let updates = self.pending.capacity() + blocks.sum::<usize>() + building;
         self.waiting.is(updates * size_of::<(D, T, R)>());
     }
 
@@ -203,13 +224,13 @@ where
         {
             let pair = self.blocks.split_off(self.blocks.len() - 2);
             let mut merged = Vec::with_capacity(pair.iter().map(|b| b.updates.len()).sum());
-            merge(pair, |chunk| merged.append(chunk));
+            Merge::new(pair).go_on(usize::MAX, |chunk| merged.append(chunk));
             self.blocks.extend(Block::new(merged));
         }
     }
 }
 
-impl<T, R, B> Batcher<Vec<((Row, Row), T, R)>> for BlockBatcher<(Row, Row), T, R, B>
+impl<T, R, B> Insert<Vec<((Row, Row), T, R)>> for BlockBatcher<(Row, Row), T, R, B>
 where
     T: Time,
     R: Semigroup,
@@ -221,7 +242,7 @@ where
 }
 
 /// Rows that are keys without values.
-impl<T, R, B> Batcher<Vec<(Row, T, R)>> for BlockBatcher<(Row, Row), T, R, B>
+impl<T, R, B> Insert<Vec<(Row, T, R)>> for BlockBatcher<(Row, Row), T, R, B>
 where
     T: Time,
     R: Semigroup,
@@ -233,7 +254,38 @@ where
     }
 }
 
-impl<D, T, R, B> Extract for BlockBatcher<D, T, R, B>
+/// Keeps rows that are the values of what comes as keys without values.
+pub struct WholeRows<T: Time>(RowBatcher<T>);
+
+impl<T: Time> Default for WholeRows<T> {
+    fn default() -> Self {
+        WholeRows(RowBatcher::default())
+    }
+}
+
+impl<T: Time> Insert<Vec<RowUpdate<T>>> for WholeRows<T> {
+    fn insert(&mut self, updates: &mut Vec<RowUpdate<T>>) {
+        for ((key, row), ..) in updates.iter_mut() {
+            *key = std::mem::replace(row, Row::EMPTY);
+        }
+        self.0.push(updates);
+    }
+}
+
+impl<T: Time> Batcher for WholeRows<T> {
+    type Time = T;
+    type Output = RowBatch<T>;
+
+    fn begin(&mut self, upper: AntichainRef<'_, T>) -> Antichain<T> {
+        self.0.begin(upper)
+    }
+
+    fn go_on(&mut self, fuel: usize) -> Option<Option<RowBatch<T>>> {
+        self.0.go_on(fuel)
+    }
+}
+
+impl<D, T, R, B> Batcher for BlockBatcher<D, T, R, B>
 where
     D: Keyed,
     T: Time,
@@ -243,20 +295,17 @@ where
     type Time = T;
     type Output = B::Output;
 
-    fn extract<'a>(
-        &'a mut self,
-        upper: AntichainRef<'_, T>,
-    ) -> (Option<B::Output>, AntichainRef<'a, T>) {
+    fn begin(&mut self, upper: AntichainRef<'_, T>) -> Antichain<T> {
         if !self.pending.is_empty() {
             self.sort_pending();
         }
-        self.frontier.clear();
+        let mut left = Antichain::new();
         let (mut ready, mut kept) = (Vec::new(), Vec::new());
         for mut block in self.blocks.drain(..) {
             if block.one_time {
                 let time = &block.updates[0].1;
                 if upper.less_equal(time) {
-                    self.frontier.insert_ref(time);
+                    left.insert_ref(time);
                     kept.push(block.updates);
                 } else {
                     ready.push(block);
@@ -266,65 +315,106 @@ where
             let late = |update: &mut (D, T, R)| upper.less_equal(&update.1);
             let waiting: Vec<_> = block.updates.extract_if(.., late).collect();
             waiting.iter().for_each(|update| {
-                self.frontier.insert_ref(&update.1);
+                left.insert_ref(&update.1);
             });
             kept.push(waiting);
             ready.extend(Block::new(block.updates));
         }
         kept.into_iter().for_each(|block| self.keep(block));
+        self.building = Building::new(ready);
         self.note_waiting();
-        (build::<_, _, _, B>(ready), self.frontier.borrow())
+        left
+    }
+
+    fn go_on(&mut self, fuel: usize) -> Option<Option<B::Output>> {
+        let Some(building) = &mut self.building else { return Some(None) };
+        if !building.merge.go_on(fuel, |chunk| building.builder.push(chunk)) {
+            return None;
+        }
+        let built = self.building.take().and_then(|building| building.builder.done());
+        self.note_waiting();
+        Some(built)
     }
 }
 
-/// Builds a batch of blocks.
-fn build<D, T, R, B>(blocks: Vec<Block<D, T, R>>) -> Option<B::Output>
+/// A batch that is being built.
+struct Building<D, T, R, B> {
+    merge: Merge<D, T, R>,
+    builder: B,
+    /// How many updates went in.
+    updates: usize,
+}
+
+impl<D, T, R, B> Building<D, T, R, B>
 where
     D: Keyed,
     T: Ord,
     R: Semigroup,
     B: SizedBuilder<Input = Vec<(D, T, R)>>,
 {
-    if blocks.is_empty() {
-        return None;
+    fn new(blocks: Vec<Block<D, T, R>>) -> Option<Building<D, T, R, B>> {
+        if blocks.is_empty() {
+            return None;
+        }
+        let sum = |bytes: fn(&Block<D, T, R>) -> usize| blocks.iter().map(bytes).sum();
+        let builder = B::with_bytes(sum(|block| block.keys), sum(|block| block.values));
+        let updates = sum(|block| block.updates.capacity());
+        Some(Building { merge: Merge::new(blocks), builder, updates })
     }
-    let sum = |bytes: fn(&Block<D, T, R>) -> usize| blocks.iter().map(bytes).sum();
-    let mut builder = B::with_bytes(sum(|block| block.keys), sum(|block| block.values));
-    merge(blocks, |chunk| builder.push(chunk));
-    builder.done()
 }
 
-/// Merges blocks and adds up what is equal; hands out chunks, to be emptied.
-fn merge<D, T, R>(mut blocks: Vec<Block<D, T, R>>, mut out: impl FnMut(&mut Vec<(D, T, R)>))
-where
-    D: Ord,
-    T: Ord,
-    R: Semigroup,
-{
-    if blocks.len() < 2 {
-        return blocks.iter_mut().for_each(|block| out(&mut block.updates));
-    }
-    let mut heads = Heads::new(blocks);
-    let mut chunk: Vec<(D, T, R)> = Vec::with_capacity(CHUNK);
-    let Some(mut last) = heads.next() else { return };
-    while let Some(update) = heads.next() {
-        if last.0 == update.0 && last.1 == update.1 {
-            last.2.plus_equals(&update.2);
-            continue;
+/// A merge of blocks, in which what is equal is added up.
+enum Merge<D, T, R> {
+    One(Vec<(D, T, R)>),
+    Many { heads: Heads<D, T, R>, last: Option<(D, T, R)> },
+}
+
+impl<D: Ord, T: Ord, R: Semigroup> Merge<D, T, R> {
+    fn new(mut blocks: Vec<Block<D, T, R>>) -> Merge<D, T, R> {
+        if blocks.len() < 2 {
+            return Merge::One(blocks.pop().map(|block| block.updates).unwrap_or_default());
         }
-        let done = std::mem::replace(&mut last, update);
-        if !done.2.is_zero() {
-            chunk.push(done);
-            if chunk.len() == CHUNK {
+        let mut heads = Heads::new(blocks);
+        let last = heads.next();
+        Merge::Many { heads, last }
+    }
+
+    /// Takes so many updates, and hands out chunks, to be emptied; says whether those were all.
+    fn go_on(&mut self, fuel: usize, mut out: impl FnMut(&mut Vec<(D, T, R)>)) -> bool {
+        let (heads, kept) = match self {
+            Merge::One(updates) => {
+                out(updates);
+                return true;
+            }
+            Merge::Many { heads, last } => (heads, last),
+        };
+        let Some(mut last) = kept.take() else { return true };
+        let mut chunk: Vec<(D, T, R)> = Vec::with_capacity(CHUNK);
+        for _ in 0..fuel {
+            let Some(update) = heads.next() else {
+                if !last.2.is_zero() {
+                    chunk.push(last);
+                }
                 out(&mut chunk);
-                chunk.clear();
+                return true;
+            };
+            if last.0 == update.0 && last.1 == update.1 {
+                last.2.plus_equals(&update.2);
+                continue;
+            }
+            let done = std::mem::replace(&mut last, update);
+            if !done.2.is_zero() {
+                chunk.push(done);
+                if chunk.len() == CHUNK {
+                    out(&mut chunk);
+                    chunk.clear();
+                }
             }
         }
+        *kept = Some(last);
+        out(&mut chunk);
+        false
     }
-    if !last.2.is_zero() {
-        chunk.push(last);
-    }
-    out(&mut chunk);
 }
 
 /// A tournament of the least updates of several blocks.
@@ -410,7 +500,6 @@ fn sort_and_consolidate<D: Ord, T: Ord, R: Semigroup>(updates: &mut Vec<(D, T, R
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::layout::RowUpdate;
     use super::*;
 
     /// Drives a batcher with small blocks and with blocks that must be merged.
@@ -438,7 +527,9 @@ mod tests {
                         .collect();
                     batcher.insert(&mut updates);
                 }
-                let (batch, left) = batcher.extract(Antichain::from_elem(upper).borrow());
+                let left = batcher.begin(Antichain::from_elem(upper).borrow());
+                let pieces = (0..).map(|_| batcher.go_on(size / 2 + 1));
+                let batch = pieces.flatten().next().unwrap();
                 let later = waiting.split_off(&(0, 0, 0)).into_iter();
                 let (later, ready): (Vec<_>, Vec<_>) = later.partition(|((.., t), _)| *t >= upper);
                 let ready: BTreeMap<_, _> = ready.into_iter().filter(|(_, d)| *d != 0).collect();

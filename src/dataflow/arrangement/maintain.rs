@@ -4,10 +4,12 @@
 //! itself and says how far it is. A batch is sealed whenever the input is complete further than it
 //! was: it holds all updates below, goes to the trace and down the stream, under the capabilities
 //! that it uses up. Where no update lies between, only the trace is told.
+//!
+//! A batch of many updates is built in several activations, [`FUEL`] updates in each; what arrives
+//! meanwhile waits for the next one.
 
 use std::rc::Rc;
 
-use differential_dataflow::batcher::Batcher;
 use differential_dataflow::logging::{DifferentialEventBuilder, Logger};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
 use differential_dataflow::trace::{Description, ExertionLogic, Span, SpanOf, Trace};
@@ -20,7 +22,11 @@ use timely::dataflow::operators::{Capability, CapabilitySet};
 use timely::progress::{Antichain, Stamp};
 
 use super::batch::Time;
+use super::batcher::{Batcher, Insert};
 use crate::dataflow::operator::OperatorBuilder;
+
+/// How many updates are put into a batch in one activation.
+const FUEL: usize = 1 << 14;
 
 /// Arranges a stream of updates.
 pub(in crate::dataflow) fn arrange<'s, T, C, P, B, Tr>(
@@ -33,11 +39,12 @@ where
     T: Time,
     C: Container + Clone + 'static,
     P: ParallelizationContract<T, C>,
-    B: Batcher<C, Time = T, Output: Into<Tr::Batch>> + 'static,
+    B: Insert<C> + Batcher<Time = T, Output: Into<Tr::Batch>> + 'static,
     Tr: Trace<Time = T> + 'static,
 {
     let scope = stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let again = builder.again();
     let mut input = builder.new_input(stream, pact);
     let (output, stream) = builder.new_output();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(output);
@@ -57,6 +64,7 @@ where
         // The lower envelope of the updates in the batcher.
         let mut held = Antichain::<Capability<T>>::new();
         let mut complete = Antichain::from_elem(T::minimum());
+        let mut sealing: Option<Sealing<T>> = None;
         move |frontiers| {
             input.for_each(|capability, updates| {
                 for capability in capability.retain_stamp(0).iter() {
@@ -65,23 +73,31 @@ where
                 batcher.insert(updates);
             });
             let frontier = frontiers[0].frontier();
-            if complete.borrow() != frontier {
+            if sealing.is_none() && complete.borrow() != frontier {
                 let upper = frontier.to_owned();
                 if held.elements().iter().any(|capability| !upper.less_equal(capability.time())) {
-                    let (batch, retained) = sealed(&mut batcher, &complete, &upper);
-                    let used: CapabilitySet<T> = held
-                        .elements()
-                        .iter()
-                        .filter(|c| !upper.less_equal(c.time()))
-                        .cloned()
-                        .collect();
-                    ship(&mut writer, &used, &batch);
-                    output.activate().session(&used).give(batch);
-                    held = delayed(&held, &retained);
+                    let left = batcher.begin(upper.borrow());
+                    sealing = Some(Sealing::new(&mut held, &left, upper));
                 } else {
                     writer.seal(upper.clone());
+                    complete = upper;
                 }
-                complete = upper;
+            }
+            if let Some(Sealing { upper, used }) = sealing.take() {
+                if let Some(batch) = batcher.go_on(FUEL) {
+                    let since = Antichain::from_elem(T::minimum());
+                    let lower = std::mem::replace(&mut complete, upper.clone());
+                    let description = Description::new(lower, upper, since);
+                    let batch = Span::new(description, batch.map(Into::into));
+                    ship(&mut writer, &used, &batch);
+                    output.activate().session(&used).give(batch);
+                    if complete.borrow() != frontier {
+                        again.activate();
+                    }
+                } else {
+                    sealing = Some(Sealing { upper, used });
+                    again.activate();
+                }
             }
             writer.exert();
         }
@@ -89,21 +105,25 @@ where
     Arranged { stream, trace }
 }
 
-/// The batch of all updates from `lower` on that are not from `upper` on, and the least times of
-/// those that are left.
-fn sealed<T: Time, C, B, Out>(
-    batcher: &mut B,
-    lower: &Antichain<T>,
-    upper: &Antichain<T>,
-) -> (Span<T, Out>, Antichain<T>)
-where
-    B: Batcher<C, Time = T, Output: Into<Out>>,
-{
-    let since = Antichain::from_elem(T::minimum());
-    let description = Description::new(lower.clone(), upper.clone(), since);
-    let (extracted, retained) = batcher.extract(upper.borrow());
-    let retained = retained.to_owned();
-    (Span::new(description, extracted.map(Into::into)), retained)
+/// A batch that is being built.
+struct Sealing<T: Time> {
+    /// It holds the updates below.
+    upper: Antichain<T>,
+    used: CapabilitySet<T>,
+}
+
+impl<T: Time> Sealing<T> {
+    /// Splits what is held into what is used up, and what is left for these times.
+    fn new(
+        held: &mut Antichain<Capability<T>>,
+        left: &Antichain<T>,
+        upper: Antichain<T>,
+    ) -> Sealing<T> {
+        let of_left = delayed(held, left);
+        let used = std::mem::replace(held, of_left).into_iter();
+        let used = used.filter(|capability| !upper.less_equal(capability.time())).collect();
+        Sealing { upper, used }
+    }
 }
 
 /// Hands a batch to the trace.

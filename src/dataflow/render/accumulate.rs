@@ -3,20 +3,19 @@
 
 use std::rc::Rc;
 
-use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::difference::{IsZero, Monoid, Semigroup};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::ord_neu::{OrdKeyBatch, OrdKeyBuilder};
-use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use differential_dataflow::trace::{Builder, Cursor, Navigable};
 use smallvec::SmallVec;
+use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use super::accum::Accum;
 use super::group::{Answer, Answers, Old, Output, PerKey, per_key};
 use crate::dataflow::arrangement::{
-    AffineOffsets, BlockBatcher, LazyContainer, RowContainer, RowUpdate, Rows, RowsByKey,
-    SizedBuilder, arrange, route, size,
+    AffineOffsets, Batcher, BlockBatcher, Insert, LazyContainer, RowContainer, RowUpdate, Rows,
+    RowsByKey, SizedBuilder, Spine, arrange, route, size,
 };
 use crate::dataflow::channel::ByHash;
 use crate::repr::{Row, Timestamp};
@@ -65,7 +64,7 @@ struct AccumBatcher {
     staged: Vec<AccumUpdate>,
 }
 
-impl Batcher<Vec<RowUpdate>> for AccumBatcher {
+impl Insert<Vec<RowUpdate>> for AccumBatcher {
     fn insert(&mut self, updates: &mut Vec<RowUpdate>) {
         self.staged.clear();
         self.staged.extend(updates.drain(..).map(|((key, contribution), time, diff)| {
@@ -75,15 +74,16 @@ impl Batcher<Vec<RowUpdate>> for AccumBatcher {
     }
 }
 
-impl Extract for AccumBatcher {
+impl Batcher for AccumBatcher {
     type Time = Timestamp;
     type Output = <AccumBuilder as Builder>::Output;
 
-    fn extract<'a>(
-        &'a mut self,
-        upper: AntichainRef<'_, Timestamp>,
-    ) -> (Option<Self::Output>, AntichainRef<'a, Timestamp>) {
-        self.blocks.extract(upper)
+    fn begin(&mut self, upper: AntichainRef<'_, Timestamp>) -> Antichain<Timestamp> {
+        self.blocks.begin(upper)
+    }
+
+    fn go_on(&mut self, fuel: usize) -> Option<Option<Self::Output>> {
+        self.blocks.go_on(fuel)
     }
 }
 

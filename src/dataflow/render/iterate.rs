@@ -5,9 +5,9 @@
 //! it, whichever round it first matters in. What is fed back is consolidated, since rows that
 //! cancel each other out would else go round for ever; a reduction's rows are so already.
 //!
-//! What is arranged outside is read there. Inside, rows travel whole; groups are reduced by
-//! differential's own operator, with the logic that the operators outside use ([`GroupLogic`]),
-//! compiled once. Rules derive sets, so DISTINCT of whole rows is what nearly every loop does:
+//! What is arranged outside is read there. Inside, rows travel whole; groups are reduced by an
+//! operator for any time ([`reduce`]), with the logic that the operators outside use
+//! ([`GroupLogic`]), compiled once. Rules derive sets, so DISTINCT of whole rows is what nearly every loop does:
 //! where equal rows have equal bytes the row itself is the key, and nothing is decoded. A limit of
 //! rounds takes out what comes after it, which says whether the loop would have gone on.
 //!
@@ -16,12 +16,11 @@
 
 use differential_dataflow::AsCollection;
 use differential_dataflow::consolidation::consolidate;
-use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::iterate::Variable;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::vec::{Filter, Map};
+use timely::dataflow::operators::vec::Filter;
 use timely::order::Product;
 
 use super::build::Walk;
@@ -29,6 +28,7 @@ use super::flat_map::{Expansion, flat_map};
 use super::group::Answer;
 use super::mfp::{join_logic, row_logic};
 use super::partition::Windowed;
+use super::read_back::read_back;
 use super::reader::RowReader;
 use super::reduce::Reduction;
 use super::regroup::Regroup;
@@ -39,8 +39,8 @@ use super::transform::transform;
 use super::union::union;
 use super::window::{GroupLogic, window};
 use crate::dataflow::arrangement::{
-    EnteredArranged, Round, RowArranged, RowBuilder, RowContainer, RowRef, RowSpine, RowUpdate,
-    Rows, RowsByKey, arrange_rows, enter, fill, size,
+    EnteredArranged, Round, RowArranged, RowRef, RowUpdate, Rows, RowsByKey, arrange_rows,
+    arrange_whole, enter,
 };
 use crate::dataflow::channel::Local;
 use crate::dataflow::emit::{JoinLogic, RowLogic};
@@ -48,6 +48,8 @@ use crate::dataflow::join::join_traces;
 use crate::dataflow::observe::Places;
 use crate::dataflow::operator::OperatorBuilder;
 use crate::dataflow::pressure::Pressure;
+use crate::dataflow::reduce_operator::reduce;
+use crate::dataflow::replay::Reducer;
 use crate::error::SqlState;
 use crate::expr::error::EvalError;
 use crate::expr::mfp::Mfp;
@@ -56,13 +58,10 @@ use crate::plan::observed::Place;
 use crate::plan::physical::{Arrangement, Node, NodeId};
 use crate::plan::relation::RoundLimit;
 use crate::repr::settings::FormatSettings;
-use crate::repr::{Diff, Row, ScalarType, Timestamp};
+use crate::repr::{Row, ScalarType, Timestamp};
 
 /// Where the value of a variable is fed back.
 type Feed<'i> = Variable<'i, Round, Vec<RowUpdate<Round>>>;
-
-/// What a reduction makes of a key and its rows.
-type Reducer = Box<dyn FnMut(&[u8], &[(RowRef<'_>, Diff)], &mut Vec<(Row, Diff)>)>;
 
 /// What begins the value of a group's answer, where that may be an error.
 const ROW: u8 = 0;
@@ -128,7 +127,7 @@ pub fn endless(limit: &RoundLimit) -> EvalError {
 /// An error where a loop that was cut off would have gone on.
 fn unfinished<'s>(rows: RowsByKey<'s>, limit: &RoundLimit) -> Option<Rows<'s>> {
     let error = endless(limit);
-    let arranged = arrange_rows(rows.map(|(_, row)| (row, Row::EMPTY)), "Arrange unfinished");
+    let arranged = arrange_whole(rows, "Arrange unfinished");
     let logic: GroupLogic = Box::new(move |_, rows, answer| {
         if rows.iter().any(|(_, count)| *count != 0) {
             answer.add(1, |emit| emit.err(&error));
@@ -336,12 +335,11 @@ impl<'i, 'p> Inside<'i, 'p> {
         match data {
             Data::Arranged(arranged, _) => arranged,
             Data::Entered(arranged, _) => {
-                let rows =
-                    |key: RowRef<'_>, value: RowRef<'_>| (Row::new(key.0), Row::new(value.0));
                 let as_of = Product::new(self.as_of, 0);
-                let rows = arranged.as_collection(rows).inner;
-                let rows = rows.map(move |(row, time, count)| (row, time.join(&as_of), count));
-                arrange_rows(rows.as_collection(), "Arrange entered")
+                let rows = read_back(arranged, "Read entered", as_of, |key, value| {
+                    (Row::new(key.0), Row::new(value.0))
+                });
+                arrange_rows(rows, "Arrange entered")
             }
             Data::Rows(_) => unreachable!("a plan joins arrangements only"),
         }
@@ -372,14 +370,13 @@ impl<'i, 'p> Inside<'i, 'p> {
 
     /// Each row once, where equal rows have equal bytes.
     fn distinct(&mut self, input: NodeId) -> RowsByKey<'i, Round> {
-        let keyed = self.rows(input).map(|(_, row)| (row, Row::EMPTY));
         let there: Reducer = Box::new(|_, rows, out| {
             if rows.iter().any(|(_, count)| *count > 0) {
                 out.push((Row::EMPTY, 1));
             }
         });
-        let reduced = reduce(arrange_rows(keyed, "Arrange"), "Distinct", there);
-        reduced.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)))
+        let arranged = arrange_whole(self.rows(input), "Arrange");
+        reduce(arranged, "Distinct", there, |row, _| (Row::EMPTY, Row::new(row.0)))
     }
 
     /// Groups rows as the shaper keys them, and answers for each group by a logic, which can fail
@@ -400,8 +397,7 @@ impl<'i, 'p> Inside<'i, 'p> {
                 out.extend(answer.take().0.map(|((_, row), count)| (row, count)));
                 consolidate(out);
             });
-            let reduced = reduce(arranged, "Group", reducer);
-            return reduced.as_collection(|_, row| (Row::EMPTY, Row::new(row.0)));
+            return reduce(arranged, "Group", reducer, |_, row| (Row::EMPTY, row.clone()));
         }
         let reducer: Reducer = Box::new(move |key, rows, out| {
             answer.clear();
@@ -412,8 +408,7 @@ impl<'i, 'p> Inside<'i, 'p> {
             out.extend(errors.map(|(error, count)| (tagged(ERROR, &error), count)));
             consolidate(out);
         });
-        let reduced = reduce(arranged, "Group", reducer);
-        let rows = reduced.as_collection(|_, value| (Row::EMPTY, Row::new(value.0)));
+        let rows = reduce(arranged, "Group", reducer, |_, value| (Row::EMPTY, value.clone()));
         let untag: RowLogic = Box::new(|_, value, emit| match value.split_first() {
             Some((&ROW, row)) => emit.ok(Row::EMPTY, Row::new(row)),
             Some((_, error)) => emit.raw_error(Row::new(error)),
@@ -429,15 +424,16 @@ impl<'i, 'p> Inside<'i, 'p> {
         let (mut values, mut cut) = (Vec::new(), Vec::new());
         for (feed, value) in std::mem::take(&mut self.feeds).into_iter().zip(plan.values) {
             let whole = match plan.nodes[*value] {
-                // What differential's reduction says is consolidated.
+                // What a reduction says is consolidated.
                 Node::Reduce { .. }
                 | Node::TopK { .. }
                 | Node::Window { .. }
                 | Node::Threshold { .. } => self.rows(*value),
                 _ => {
-                    let keyed = self.rows(*value).map(|(_, row)| (row, Row::EMPTY));
-                    let whole = arrange_rows(keyed, "Consolidate");
-                    whole.as_collection(|row, _| (Row::EMPTY, Row::new(row.0)))
+                    let whole = arrange_whole(self.rows(*value), "Consolidate");
+                    let least = Product::default();
+                    let row = |row: RowRef<'_>, _: RowRef<'_>| (Row::EMPTY, Row::new(row.0));
+                    read_back(whole, "Consolidated", least, row)
                 }
             };
             let value = match &plan.limit {
@@ -459,22 +455,6 @@ impl<'i, 'p> Inside<'i, 'p> {
 fn is_whole_row(key: &[Expr], types: &[ScalarType]) -> bool {
     let all = key.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
     all && key.len() == types.len() && is_identity(types)
-}
-
-/// Differential's reduction, compiled once.
-fn reduce<'i>(
-    arranged: RowArranged<'i, Round>,
-    name: &str,
-    mut reducer: Reducer,
-) -> RowArranged<'i, Round> {
-    let reduced = arranged
-        .reduce_abelian::<_, RowBuilder<Round>, RowSpine<Round>, RowContainer, _>(
-            name,
-            move |key, rows, out| reducer(key.0, rows, out),
-            fill,
-        );
-    size::note_rows(&reduced.trace);
-    reduced
 }
 
 /// What comes before a round, and, if that is `told`, what comes in it or after it.
