@@ -1,11 +1,11 @@
 //! The operator of a reduction inside a loop: what each key's rows come to, at each time and round.
 //!
 //! It does what differential's own does, and yields: each activation treats keys for [`FUEL`], and
-//! goes on where it was when it is activated again. Batches are taken for an interval of times, from
-//! where the last one ended to where the input is complete now; what arrives meanwhile waits for the
-//! next. All its keys are treated in their order, and what they come to is kept in a trace of the
-//! operator's own, since what was said of a key is not seen from its rows alone: at a time that two
-//! others join to, both are, and the correction may not be said yet.
+//! goes on where it was when it is activated again. Batches are taken for an interval of times,
+//! from where the last one ended to where the input is complete now; what arrives meanwhile waits
+//! for the next. All its keys are treated in their order, and what they come to is kept in a trace
+//! of the operator's own, since what was said of a key is not seen from its rows alone: at a time
+//! that two others join to, both are, and the correction may not be said yet.
 //!
 //! A key must be looked at again at such a time, though nothing arrives in it. Those times are kept
 //! with their keys, and a capability for the least of them.
@@ -17,20 +17,17 @@ use std::rc::Rc;
 
 use differential_dataflow::AsCollection;
 use differential_dataflow::lattice::antichain_join_into;
-use differential_dataflow::logging::{DifferentialEventBuilder, Logger};
-use differential_dataflow::operators::arrange::{TraceAgent, TraceWriter};
-use differential_dataflow::trace::{Builder, Cursor, Description, Navigable, Span, Trace};
-use differential_dataflow::trace::{ExertionLogic, TraceReader};
+use differential_dataflow::operators::arrange::TraceWriter;
+use differential_dataflow::trace::{Builder, Cursor, Description, Navigable, Span, TraceReader};
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::Scope;
-use timely::dataflow::operators::generic::{OperatorInfo, OutputBuilder};
+use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::{Capability, CapabilitySet};
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use super::arrangement::{
     RowArranged, RowBatch, RowBuilder, RowCursor, RowRef, RowSpine, RowTrace, RowUpdate, RowsByKey,
-    Time, size,
+    Time, new_trace, size,
 };
 use super::channel::Local;
 use super::operator::OperatorBuilder;
@@ -69,7 +66,7 @@ fn reduce_by<'s, T: Time>(
     let mut input = builder.new_input(arranged.stream, Local);
     let (output, stream) = builder.new_output();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(output);
-    let (own, writer) = own_trace(scope, builder.info());
+    let (own, writer) = new_trace(scope, builder.info());
     size::note_rows(&own);
     let mut state = State::new(arranged.trace, own, writer);
     builder.build(move |_capabilities| {
@@ -110,22 +107,6 @@ fn reduce_by<'s, T: Time>(
         }
     });
     stream.as_collection()
-}
-
-/// A trace for what the operator has said.
-fn own_trace<T: Time>(
-    scope: Scope<'_, T>,
-    info: OperatorInfo,
-) -> (RowTrace<T>, TraceWriter<RowSpine<T>>) {
-    let worker = scope.worker();
-    let logger: Option<Logger> =
-        worker.logger_for::<DifferentialEventBuilder>("differential/arrange").map(Into::into);
-    let activator = scope.activator_for(Rc::clone(&info.address));
-    let mut empty = RowSpine::<T>::new(info.clone(), logger.clone(), Some(activator));
-    if let Some(logic) = worker.config().get::<ExertionLogic>("differential/default_exert_logic") {
-        empty.set_exert_logic(logic.clone());
-    }
-    TraceAgent::new(empty, info, logger)
 }
 
 type Batch<T> = Rc<RowBatch<T>>;
@@ -395,6 +376,11 @@ mod tests {
     use timely::dataflow::operators::probe::{Handle, Probe};
     use timely::dataflow::operators::vec::Map;
     use timely::order::Product;
+    use timely::worker::Worker;
+
+    type Built = RowBuilder<Round>;
+    type Kept = RowSpine<Round>;
+    type Rounds = InputHandle<u64, CapacityContainerBuilder<Vec<RowUpdate>>>;
 
     /// The least value that is there, and how many rows there are.
     fn least(rows: &[(RowRef<'_>, Diff)], out: &mut Vec<(Row, Diff)>) {
@@ -440,13 +426,40 @@ mod tests {
         stream
     }
 
+    /// Changes at sixty times, of which several are under way at once.
+    fn write(worker: &mut Worker, handle: &mut Rounds, seed: u64) {
+        let mut random = Random(seed);
+        let mut there: Vec<(Row, Row)> = Vec::new();
+        for time in 0..60u64 {
+            let mut updates: Vec<RowUpdate> = Vec::new();
+            for _ in 0..random.below(8) {
+                if random.below(3) == 0 && !there.is_empty() {
+                    let gone = there.swap_remove(random.below(there.len() as u64) as usize);
+                    updates.push((gone, time, -1));
+                } else {
+                    let value = row(&[random.below(4), random.below(5)]);
+                    there.push((row(&[random.below(3)]), value));
+                    updates.push((there[there.len() - 1].clone(), time, 1));
+                }
+            }
+            handle.send_batch(&mut updates);
+            handle.advance_to(time + 1);
+            // Several times are under way at once.
+            if random.below(3) == 0 {
+                (0..random.below(12)).for_each(|_| {
+                    worker.step();
+                });
+            }
+        }
+        handle.advance_to(60);
+    }
+
     /// Rows that name the round they come in, several times at once, against differential's own.
     #[test]
     fn says_at_all_times_and_rounds_what_differential_says() {
         for fuel in [1, 7, FUEL] {
             timely::execute_directly(move |worker| {
-                let mut handle =
-                    InputHandle::<u64, CapacityContainerBuilder<Vec<RowUpdate>>>::new();
+                let mut handle = Rounds::new();
                 let probe = Handle::new();
                 let differences = Rc::new(RefCell::new(Vec::new()));
                 let seen = Rc::clone(&differences);
@@ -455,20 +468,17 @@ mod tests {
                 worker.dataflow::<u64, _, _>(|scope| {
                     let rows = scope.input_from(&mut handle);
                     scope.scoped::<Round, _, _>("rounds", |inner| {
-                        let rows = rows
-                            .as_collection()
-                            .enter(inner)
-                            .inner
-                            .map(|((key, value), time, diff): RowUpdate<Round>| {
+                        let rows = rows.as_collection().enter(inner).inner.map(
+                            |((key, value), time, diff): RowUpdate<Round>| {
                                 let round = number(value.bytes(), 1);
                                 let value = row(&[number(value.bytes(), 0)]);
                                 ((key, value), Product::new(time.outer, round), diff)
-                            })
-;
+                            },
+                        );
                         let arranged = arrange_rows(delayed(rows).as_collection(), "rows");
                         let theirs = arranged
                             .clone()
-                            .reduce_abelian::<_, RowBuilder<Round>, RowSpine<Round>, RowContainer, _>(
+                            .reduce_abelian::<_, Built, Kept, RowContainer, _>(
                                 "theirs",
                                 |_, rows, out| least(rows, out),
                                 fill,
@@ -488,30 +498,7 @@ mod tests {
                             .probe_with(&probe);
                     });
                 });
-                let mut random = Random(fuel as u64);
-                let mut there: Vec<(Row, Row)> = Vec::new();
-                for time in 0..60u64 {
-                    let mut updates: Vec<RowUpdate> = Vec::new();
-                    for _ in 0..random.below(8) {
-                        if random.below(3) == 0 && !there.is_empty() {
-                            let gone = there.swap_remove(random.below(there.len() as u64) as usize);
-                            updates.push((gone, time, -1));
-                        } else {
-                            let value = row(&[random.below(4), random.below(5)]);
-                            there.push((row(&[random.below(3)]), value));
-                            updates.push((there[there.len() - 1].clone(), time, 1));
-                        }
-                    }
-                    handle.send_batch(&mut updates);
-                    handle.advance_to(time + 1);
-                    // Several times are under way at once.
-                    if random.below(3) == 0 {
-                        (0..random.below(12)).for_each(|_| {
-                            worker.step();
-                        });
-                    }
-                }
-                handle.advance_to(60);
+                write(worker, &mut handle, fuel as u64);
                 while probe.less_than(&60) {
                     worker.step();
                 }

@@ -2,9 +2,9 @@
 //!
 //! Times are partially ordered: what is new at one time and what is old at another are both there
 //! at the join of the two. So the rows of the key, new and old, are gone through in an order of
-//! times that respects theirs, and at each time that is a new one, or a join with one, what the rows
-//! come to is compared with what has been said of it. A join that lies beyond the interval must be
-//! looked at later ([`Replay::later`]).
+//! times that respects theirs, and at each time that is a new one, or a join with one, what the
+//! rows come to is compared with what has been said of it. A join that lies beyond the interval
+//! must be looked at later ([`Replay::later`]).
 //!
 //! Nearly always there is one new time and all that is old came before: then there is nothing to go
 //! through.

@@ -2,9 +2,9 @@
 //!
 //! Updates gather in blocks of [`SORT_BLOCK`], which are sorted and wait. When their times are
 //! complete all blocks are merged at once, by a tournament of their heads, straight into the bytes
-//! of the batch: a piece at a time, since a batch can be long. Differential's own batcher merges pairs of blocks as they come, through chunks of
-//! 8 KiB, so that a load of a million rows is written five times over before it is sealed, and
-//! twice after that; here it is read once.
+//! of the batch: a piece at a time, since a batch can be long. Differential's own batcher merges
+//! pairs of blocks as they come, through chunks of 8 KiB, so that a load of a million rows is
+//! written five times over before it is sealed, and twice after that; here it is read once.
 //!
 //! Blocks that are small, and what an extraction has to leave behind, are merged pairwise as they
 //! come, each only with one of about its size: so there are never many of them, and what adds up

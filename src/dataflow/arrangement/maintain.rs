@@ -15,10 +15,10 @@ use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWrite
 use differential_dataflow::trace::{Description, ExertionLogic, Span, SpanOf, Trace};
 use timely::Container;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
-use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::{OperatorInfo, OutputBuilder};
 use timely::dataflow::operators::{Capability, CapabilitySet};
+use timely::dataflow::{Scope, Stream};
 use timely::progress::{Antichain, Stamp};
 
 use super::batch::Time;
@@ -49,17 +49,7 @@ where
     let (output, stream) = builder.new_output();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<Vec<_>>>::from(output);
 
-    let worker = scope.worker();
-    let info = builder.info();
-    let logger: Option<Logger> =
-        worker.logger_for::<DifferentialEventBuilder>("differential/arrange").map(Into::into);
-    let activator = scope.activator_for(Rc::clone(&info.address));
-    let mut empty = Tr::new(info.clone(), logger.clone(), Some(activator));
-    if let Some(logic) = worker.config().get::<ExertionLogic>("differential/default_exert_logic") {
-        empty.set_exert_logic(logic.clone());
-    }
-    let (trace, mut writer) = TraceAgent::new(empty, info, logger);
-
+    let (trace, mut writer) = new_trace(scope, builder.info());
     builder.build(move |_capabilities| {
         // The lower envelope of the updates in the batcher.
         let mut held = Antichain::<Capability<T>>::new();
@@ -103,6 +93,22 @@ where
         }
     });
     Arranged { stream, trace }
+}
+
+/// A trace for what an operator makes.
+pub(in crate::dataflow) fn new_trace<T: Time, Tr: Trace<Time = T> + 'static>(
+    scope: Scope<'_, T>,
+    info: OperatorInfo,
+) -> (TraceAgent<Tr>, TraceWriter<Tr>) {
+    let worker = scope.worker();
+    let logger: Option<Logger> =
+        worker.logger_for::<DifferentialEventBuilder>("differential/arrange").map(Into::into);
+    let activator = scope.activator_for(Rc::clone(&info.address));
+    let mut empty = Tr::new(info.clone(), logger.clone(), Some(activator));
+    if let Some(logic) = worker.config().get::<ExertionLogic>("differential/default_exert_logic") {
+        empty.set_exert_logic(logic.clone());
+    }
+    TraceAgent::new(empty, info, logger)
 }
 
 /// A batch that is being built.

@@ -3,8 +3,8 @@
 //! An arrangement is made of differential's ordered batches with containers of our own:
 //! [`container`] holds keys and values as one byte region each, [`layout`] holds offsets, times and
 //! diffs, [`batch`] trims what merging leaves over, [`batcher`] sorts and seals what arrives, and
-//! [`spine`] merges batches; [`maintain`] is the operator. [`arrange::arrange_rows`] puts it all together; [`entered`] brings it into loops;
-//! [`size`] tells what there is of it.
+//! [`spine`] merges batches; [`maintain`] is the operator. [`arrange::arrange_rows`] puts it all
+//! together; [`entered`] brings it into loops; [`size`] tells what there is of it.
 
 pub mod arrange;
 pub mod batch;
@@ -25,6 +25,6 @@ pub use batcher::{Batcher, BlockBatcher, Insert, RowBatcher, SizedBuilder, waiti
 pub use container::{RowContainer, RowRef};
 pub use entered::{EnteredArranged, Round, enter};
 pub use layout::{AffineOffsets, LazyContainer, RowLayout, RowUpdate};
-pub(super) use maintain::arrange;
+pub(super) use maintain::{arrange, new_trace};
 pub use size::Size;
 pub use spine::Spine;

@@ -10,7 +10,8 @@
 //! Whoever reads meanwhile sees more batches than there will be. Where that would be very many, the
 //! work is done at once after all.
 //!
-//! Batches whose times somebody may want to tell apart wait ([`TraceReader::set_physical_compaction`]).
+//! Batches whose times somebody may want to tell apart wait, until nobody does
+//! ([`TraceReader::set_physical_compaction`]).
 
 use std::collections::VecDeque;
 

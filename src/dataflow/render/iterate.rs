@@ -7,9 +7,10 @@
 //!
 //! What is arranged outside is read there. Inside, rows travel whole; groups are reduced by an
 //! operator for any time ([`reduce`]), with the logic that the operators outside use
-//! ([`GroupLogic`]), compiled once. Rules derive sets, so DISTINCT of whole rows is what nearly every loop does:
-//! where equal rows have equal bytes the row itself is the key, and nothing is decoded. A limit of
-//! rounds takes out what comes after it, which says whether the loop would have gone on.
+//! ([`GroupLogic`]), compiled once. Rules derive sets, so DISTINCT of whole rows is what nearly
+//! every loop does: where equal rows have equal bytes the row itself is the key, and nothing is
+//! decoded. A limit of rounds takes out what comes after it, which says whether the loop would have
+//! gone on.
 //!
 //! A change of one row often makes rows in each of many rounds, one or two in each. What counts
 //! then is how many operators there are on the way, not how many rows.
