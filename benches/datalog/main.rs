@@ -9,6 +9,7 @@
 //! cargo bench --bench datalog -- --only closure,reach       some of them
 //! cargo bench --bench datalog -- --scale 0.1                smaller graphs
 //! cargo bench --bench datalog -- --reference PATH/TO/limits the other program by hand as well
+//! cargo bench --bench datalog -- --peers PATH/TO/weir-bench-peers   other engines as well
 //! cargo bench --bench datalog -- --explain closure          how a query is computed
 //! cargo bench --bench datalog -- --smoke                    small and quick: for its checks
 //! ```
@@ -16,7 +17,7 @@
 //! A query is subscribed to while its tables are empty. Then they are loaded in one transaction;
 //! then each transaction removes some rows and adds as many, and another one takes that back. One
 //! worker; every measurement is a process of its own. What each of them has derived at its end must
-//! be the same rows.
+//! be the same rows. The other engines (`benches/peers`) are a package of their own.
 
 #[path = "../engine/allocator.rs"]
 mod allocator;
@@ -46,6 +47,7 @@ struct Options {
     keep: bool,
     only: Option<Vec<String>>,
     reference: Option<PathBuf>,
+    peers: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         keep: false,
         only: None,
         reference: std::env::var_os("WEIR_BENCH_LIMITS").map(PathBuf::from),
+        peers: None,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
             "--scale" => options.scale = value().parse().expect("a number"),
             "--only" => options.only = Some(value().split(',').map(str::to_owned).collect()),
             "--reference" => options.reference = Some(value().into()),
+            "--peers" => options.peers = Some(value().into()),
             "--keep" => options.keep = true,
             "--smoke" => (options.rounds, options.scale, options.keep) = (1, 0.01, true),
             // What cargo says to benches.
@@ -100,6 +104,9 @@ fn run(options: &Options) -> ExitCode {
     };
     let workloads: Vec<&Workload> = WORKLOADS.iter().filter(wanted).collect();
     let mut rounds = rounds::Rounds::new(options.scale, options.reference.clone());
+    if let Some(path) = &options.peers {
+        rounds.add_peers(path);
+    }
     // Void rounds are made up for, within reason.
     for _ in 0..options.rounds * 2 {
         if rounds.standing() < options.rounds {
