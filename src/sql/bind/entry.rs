@@ -16,7 +16,7 @@ use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::name;
 use crate::sql::bind::query::{OutputColumn, Query};
 use crate::sql::bind::relation::Typed;
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::parse::ast as syntax;
 use crate::sql::parse::position::Lines;
 use crate::sql::parse::{ParsedStatement, parse};
@@ -97,16 +97,7 @@ pub(super) fn scope_of(desc: &RelationDesc) -> Scope {
         index,
         table: None,
     });
-    Scope::of_table(Table {
-        name: String::new(),
-        schema: None,
-        hidden: None,
-        id: None,
-        columns: columns.collect(),
-        primary_key: None,
-        is_scalar: false,
-        absent: Absent::Never,
-    })
+    Scope::of_table(Table::derived("", columns.collect()))
 }
 
 /// Names and types as a client sees them.

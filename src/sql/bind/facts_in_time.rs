@@ -20,7 +20,7 @@ use crate::sql::bind::entry::query_of;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::from::Source;
 use crate::sql::bind::name;
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::parse::ast as syntax;
 
 /// The functions.
@@ -101,16 +101,10 @@ impl Binder<'_, '_> {
             index,
             table: Some(0),
         });
-        let mut table = Table {
-            name: alias.map_or_else(|| word.to_owned(), |alias| name::ident(&alias.name)),
-            schema: None,
-            hidden: None,
-            id: None,
-            columns: columns.collect(),
-            primary_key: None,
-            is_scalar: false,
-            absent: Absent::Never,
-        };
+        let mut table = Table::derived(
+            alias.map_or_else(|| word.to_owned(), |alias| name::ident(&alias.name)),
+            columns.collect(),
+        );
         if let Some(alias) = alias {
             self.rename(&mut table, alias)?;
         }

@@ -163,16 +163,7 @@ impl Binder<'_, '_> {
         {
             let cte_name = name::ident(ident);
             if let Some((plan, columns)) = self.cte(&cte_name).map_err(|e| e.at(position))? {
-                let table = Table {
-                    name: cte_name,
-                    schema: None,
-                    hidden: None,
-                    id: None,
-                    columns: table_columns(&columns),
-                    primary_key: None,
-                    is_scalar: false,
-                    absent: Absent::Never,
-                };
+                let table = Table::derived(cte_name, table_columns(&columns));
                 return self.aliased(plan, table, alias);
             }
             if let Some((plan, table)) = self.session_rule(&cte_name).map_err(|e| e.at(position))? {
@@ -240,16 +231,7 @@ impl Binder<'_, '_> {
         let order = bound.order.iter().copied().take_while(|by| by.column < arity).collect();
         let Query { plan, columns, .. } = self.cut(bound)?;
         let plan = plan.project((0..arity).collect());
-        let table = Table {
-            name: String::new(),
-            schema: None,
-            hidden: None,
-            id: None,
-            columns: table_columns(&columns),
-            primary_key: None,
-            is_scalar: false,
-            absent: Absent::Never,
-        };
+        let table = Table::derived("", table_columns(&columns));
         let Source { plan, scope } = self.aliased(plan, table, Some(alias))?;
         Ok(Source { plan, scope: Scope { order, ..scope } })
     }
@@ -298,16 +280,7 @@ impl Binder<'_, '_> {
         let indexes = source.scope.visible.iter().map(|column| column.index).collect();
         let columns = source.scope.visible.iter().enumerate();
         let columns = columns.map(|(index, column)| Column { index, ..column.clone() }).collect();
-        let table = Table {
-            name: String::new(),
-            schema: None,
-            hidden: None,
-            id: None,
-            columns,
-            primary_key: None,
-            is_scalar: false,
-            absent: Absent::Never,
-        };
+        let table = Table::derived("", columns);
         self.aliased(source.plan.project(indexes), table, Some(alias))
     }
 
@@ -445,16 +418,10 @@ impl Binder<'_, '_> {
         }
         scope.visible.retain(|column| !names.contains(&column.name));
         if let Some(alias) = alias {
-            scope.tables.push(Table {
-                name: alias,
-                schema: None,
-                hidden: None,
-                id: None,
-                columns: merged.iter().map(|(column, _)| column.clone()).collect(),
-                primary_key: None,
-                is_scalar: false,
-                absent: Absent::Never,
-            });
+            scope.tables.push(Table::derived(
+                alias,
+                merged.iter().map(|(column, _)| column.clone()).collect(),
+            ));
         }
         scope.visible.splice(0..0, merged.into_iter().map(|(column, _)| column));
         Ok(Source { plan, scope })

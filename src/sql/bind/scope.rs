@@ -36,7 +36,7 @@ pub struct Table {
     pub id: Option<GlobalId>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
-    /// Whether it stands on the side of a join where `t.x` may not be used (yet).
+    /// Positions of the columns that identify a row, where all rows of an object are there.
     pub primary_key: Option<Vec<usize>>,
     /// Whether its name means its one column: a function of one value.
     pub is_scalar: bool,
@@ -69,6 +69,20 @@ pub struct Scope {
 }
 
 impl Table {
+    /// What a query, or anything else that is no object of the catalog, has as its columns.
+    pub fn derived(name: impl Into<String>, columns: Vec<Column>) -> Table {
+        Table {
+            name: name.into(),
+            schema: None,
+            hidden: None,
+            id: None,
+            columns,
+            primary_key: None,
+            is_scalar: false,
+            absent: Absent::Never,
+        }
+    }
+
     /// A column that every table has beside its own: `tableoid`.
     fn system_column(&self, name: &str) -> Option<Typed> {
         if name != "tableoid" {

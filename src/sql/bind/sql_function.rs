@@ -18,7 +18,7 @@ use crate::sql::bind::context::Binder;
 use crate::sql::bind::entry::query_of;
 use crate::sql::bind::query::Query;
 use crate::sql::bind::relation::Typed;
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::bind::subquery::{Kind, Subquery, allowed};
 use crate::sql::parse::ast::Statement;
 
@@ -127,16 +127,7 @@ fn scope_of(values: &[Typed]) -> Scope {
         };
         Column { name, ty: value.ty, index, table: None }
     };
-    Scope::of_table(Table {
-        name: String::new(),
-        schema: None,
-        hidden: None,
-        id: None,
-        columns: values.iter().enumerate().map(column).collect(),
-        primary_key: None,
-        is_scalar: false,
-        absent: Absent::Never,
-    })
+    Scope::of_table(Table::derived("", values.iter().enumerate().map(column).collect()))
 }
 
 /// Puts constants where they are asked for, and renumbers the other arguments, which are returned.

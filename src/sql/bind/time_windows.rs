@@ -26,7 +26,7 @@ use crate::sql::bind::entry::query_of;
 use crate::sql::bind::from::Source;
 use crate::sql::bind::name;
 use crate::sql::bind::query::{Cte, OutputColumn, Stage};
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::parse::ast as syntax;
 
 /// Under which name the query reads the relation.
@@ -128,16 +128,10 @@ impl Binder<'_, '_> {
             index,
             table: Some(0),
         });
-        let mut table = Table {
-            name: alias.map_or_else(|| spelled(kind).to_owned(), |a| name::ident(&a.name)),
-            schema: None,
-            hidden: None,
-            id: None,
-            columns: columns.collect(),
-            primary_key: None,
-            is_scalar: false,
-            absent: Absent::Never,
-        };
+        let mut table = Table::derived(
+            alias.map_or_else(|| spelled(kind).to_owned(), |a| name::ident(&a.name)),
+            columns.collect(),
+        );
         if let Some(alias) = alias {
             self.rename(&mut table, alias)?;
         }

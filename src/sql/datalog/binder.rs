@@ -12,7 +12,7 @@ use crate::sql::bind::from::Source;
 use crate::sql::bind::name::{ident, quoted};
 use crate::sql::bind::query::OutputColumn;
 use crate::sql::bind::relation::Plan;
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::datalog::ast::{Name, Program, Rule};
 use crate::sql::datalog::negation::is_negation;
 use crate::sql::datalog::parse::program;
@@ -195,16 +195,7 @@ fn table_of(name: &str, columns: &[OutputColumn]) -> Table {
         index,
         table: None,
     });
-    let table = Table {
-        name: name.to_owned(),
-        schema: None,
-        hidden: None,
-        id: None,
-        columns: columns.collect(),
-        primary_key: None,
-        is_scalar: false,
-        absent: Absent::Never,
-    };
+    let table = Table::derived(name.to_owned(), columns.collect());
     let Scope { mut tables, .. } = Scope::of_table(table);
     tables.remove(0)
 }

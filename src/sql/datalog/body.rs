@@ -20,7 +20,7 @@ use crate::sql::bind::coerce::Bound;
 use crate::sql::bind::context::Binder;
 use crate::sql::bind::expr::{Clause, ExprContext};
 use crate::sql::bind::relation::{Plan, Typed};
-use crate::sql::bind::scope::{Absent, Column, Scope, Table};
+use crate::sql::bind::scope::{Column, Scope, Table};
 use crate::sql::datalog::ast::{Argument, Atom, Literal, Name, Rule, Term, Value};
 use crate::sql::datalog::program::Known;
 use crate::sql::datalog::shown;
@@ -62,16 +62,7 @@ impl Body {
             }
             _ => None,
         });
-        Scope::of_table(Table {
-            name: String::new(),
-            schema: None,
-            hidden: None,
-            id: None,
-            columns: columns.collect(),
-            primary_key: None,
-            is_scalar: false,
-            absent: Absent::Never,
-        })
+        Scope::of_table(Table::derived("", columns.collect()))
     }
 }
 
