@@ -3,7 +3,7 @@
 //! `packages` is Debian's own package graph, live while packages are upgraded, go and come back.
 //! `programs` analyses generated programs: what pointers point to, and calls that return to where
 //! they came from. Each answer is compared with a computation of the test's own. `fair` measures
-//! what a long recursion costs everybody else.
+//! what a long recursion costs everybody else, `many` what many cost who watch each a part.
 //!
 //! `GRAPH_PACKAGES` says how many packages, `GRAPH_SCALE` how large the programs are beside those
 //! of the bench (1: 120,000 edges). The package index is what `apt-get update` has brought; where
@@ -18,6 +18,8 @@ mod fair;
 mod generated;
 #[path = "graphs/index.rs"]
 mod index;
+#[path = "graphs/many.rs"]
+mod many;
 #[path = "graphs/packages.rs"]
 mod packages;
 #[path = "graphs/programs.rs"]

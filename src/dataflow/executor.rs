@@ -355,7 +355,10 @@ impl Loop<'_> {
     fn blocked(&mut self) -> Vec<BlockedReport> {
         let hydrating = self.hydrating.iter().map(|(id, as_of)| (*id, as_of.saturating_add(1)));
         let settling = self.settling.iter().map(|(id, complete)| (*id, *complete));
-        let behind: BTreeMap<GlobalId, Timestamp> = hydrating.chain(settling).collect();
+        // What belongs to subscriptions is no relation, and has no name to be told by.
+        let named = |(id, _): &(GlobalId, Timestamp)| !id.is_transient();
+        let behind: BTreeMap<GlobalId, Timestamp> =
+            hydrating.chain(settling).filter(named).collect();
         let behind: Vec<Behind> = behind.into_iter().collect();
         let imports = |id: GlobalId| match self.dataflows.get(&id) {
             Some(running) => running.imports.0.as_slice(),

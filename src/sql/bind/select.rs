@@ -97,6 +97,7 @@ impl Binder<'_, '_> {
         if let Some(selection) = &select.selection {
             let mut cx = ExprContext::plain(&scope, Clause::Where);
             let predicate = self.predicate(selection, &mut cx)?;
+            plan = self.selected_by_demand(select, &scope, &plan).unwrap_or(plan);
             plan = self.restrict(plan, vec![predicate.expr]);
         }
         self.note_effect(uses, direct, &parts, &calls)?;

@@ -5,7 +5,8 @@
 //! of them (`negation` makes rules of what is negated); the `binder` meets the mark in the place of
 //! a function of FROM. `strata` puts rules in order, `monotone` looks at the cycles of lattices,
 //! `program` binds the rules one stratum after the other, `body` and `head` one rule; `demand`
-//! rewrites them to what is asked for, `seeds` makes rows of the constants that are asked for.
+//! rewrites them to what is asked for, `seeds` makes rows of the constants that are asked for;
+//! `views` opens what it is to reach through, `selected` asks for what a SELECT does.
 //! For `EXPLAIN WHY`, `why` has the rules as queries for their `instances`, as they are `shown`,
 //! among facts with their `heights`. Scalar expressions, types and the names of relations are the
 //! SQL binder's; `session` keeps the rules that are statements. `facts` binds what the entity store
@@ -29,8 +30,10 @@ mod program;
 mod pull;
 pub mod recognize;
 mod seeds;
+mod selected;
 pub mod session;
 mod shown;
 mod strata;
 pub mod text;
+mod views;
 mod why;

@@ -207,13 +207,32 @@ impl Binder<'_, '_> {
             (None, Some(name)) => whole_of(name, bound.columns.len()),
             (None, None) => return Ok(None),
         };
-        let Some((rules, find)) = self.demanded_rules(rules, &asked, None, &bound.layers) else {
-            return Ok(None);
-        };
+        let demanded = self.demanded_program(rules, &asked, None, &bound.layers);
+        let Some((rules, find)) = demanded else { return Ok(None) };
         let by_demand = self.bind_rules(&rules, Some(&find), None)?;
         let scalars = |plan: &Plan| plan.types.iter().map(|ty| ty.scalar).collect::<Vec<_>>();
         let same = scalars(&by_demand.plan) == scalars(&bound.plan);
         Ok(same.then_some(by_demand.plan))
+    }
+
+    /// As [`Self::demanded_rules`], through the views that are read where that gains something.
+    pub fn demanded_program(
+        &mut self,
+        rules: &[Rule],
+        asked: &Rule,
+        given: Option<&Atom>,
+        bound: &BoundLayers,
+    ) -> Option<(Vec<Rule>, Rule)> {
+        let depends_on = self.depends_on.clone();
+        // What cannot be bound so is bound as it was.
+        let opened = match self.edn {
+            true => None,
+            false => self.opened(rules, asked).ok().flatten(),
+        };
+        self.depends_on = depends_on;
+        let through =
+            opened.and_then(|(rules, asked, of)| self.demanded_rules(&rules, &asked, given, &of));
+        through.or_else(|| self.demanded_rules(rules, asked, given, bound))
     }
 
     /// The rules and the query that derive only what is asked for; none where that is off, or

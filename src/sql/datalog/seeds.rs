@@ -15,8 +15,11 @@
 //! * A constant becomes a value of its column's type only where it would in a comparison.
 //! * It is bound alone where demand gains nothing.
 //!
-//! Constants in other places (a condition, the head, an `OR`, behind `NOT`) stay in the plan: it
-//! is shared by those who have the same ones there.
+//! Constants are lifted that are arguments of atoms, or what a variable equals. Those in other
+//! places (a condition, the head, an `OR`, behind `NOT`) stay in the plan: it is shared by those
+//! who have the same ones there.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast;
 
@@ -56,12 +59,20 @@ impl Binder<'_, '_> {
     /// The rows of a query, which is nothing but a program, with its constants as rows. `alone`:
     /// the types of its columns with its constants in it. None where it is to be bound so.
     pub fn seeded_query(&mut self, query: &ast::Query, alone: &[ColumnType]) -> Option<Seeded> {
-        let plain =
-            query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none();
+        let plain = query.with.is_none()
+            && query.order_by.is_none()
+            && query.limit_clause.is_none()
+            && query.fetch.is_none()
+            && query.locks.is_empty();
         let ast::SetExpr::Select(body) = &*query.body else { return None };
-        let stretch = program_of(body).filter(|_| plain && query.fetch.is_none())?;
-        let text = text_of(&self.lines, stretch).ok().filter(|text| !text.edn)?;
-        let parsed = self.parsed(&text).ok()?;
+        let parsed = match program_of(body).filter(|_| plain) {
+            Some(stretch) => {
+                let text = text_of(&self.lines, stretch).ok().filter(|text| !text.edn)?;
+                self.parsed(&text).ok()?
+            }
+            None if plain => self.selected_as_find(body)?,
+            None => return None,
+        };
         self.apart(|binder| binder.seeded(&parsed, alone)).ok()?
     }
 
@@ -89,9 +100,8 @@ impl Binder<'_, '_> {
             text: find.text.clone(),
             position: find.name.position,
         };
-        let Some((rules, find)) = self.demanded_rules(&rules, &find, Some(&atom), &bound) else {
-            return Ok(None);
-        };
+        let demanded = self.demanded_program(&rules, &find, Some(&atom), &bound);
+        let Some((rules, find)) = demanded else { return Ok(None) };
         let mut columns = vec![ColumnType::not_null(ScalarType::Int8)];
         columns.extend(&types);
         let ty = RelationType { columns: columns.clone(), keys: vec![vec![0]] };
@@ -117,24 +127,52 @@ impl Binder<'_, '_> {
         let declared = declared(find);
         let mut lifted = Lifted { find: find.clone(), constants: vec![], types: vec![] };
         let mut body = std::mem::take(&mut lifted.find.body);
+        let mut columns_of: BTreeMap<String, ColumnType> = BTreeMap::new();
         for literal in &mut body {
             let Literal::Atom(atom) = literal else { continue };
             let Some((plan, columns)) = self.relation_of(atom, &bound.known)? else { continue };
             let places = places(atom, &columns)?;
             for (argument, place) in atom.args.iter_mut().zip(places) {
-                let value = match &argument.term {
-                    Term::Value(value) if term_is_constant(&argument.term, &declared) => value,
-                    _ => continue,
-                };
                 let ty = ColumnType::nullable(plan.types[place].scalar);
-                let Some(constant) = self.seed_constant(value, ty) else { continue };
-                argument.term = variable_of(&constant_name(lifted.constants.len()));
-                lifted.constants.push(constant);
-                lifted.types.push(ty);
+                if let Term::Variable(name) = &argument.term {
+                    columns_of.entry(name.folded.clone()).or_insert(ty);
+                }
+                self.lift(&mut argument.term, ty, &declared, &mut lifted);
+            }
+        }
+        // A variable that equals a constant is one of its column.
+        for literal in &mut body {
+            let Literal::Equal(a, b, _) = literal else { continue };
+            let (name, constant) = match (a, b) {
+                (Term::Variable(name), constant) | (constant, Term::Variable(name)) => {
+                    (name, constant)
+                }
+                _ => continue,
+            };
+            if let Some(ty) = columns_of.get(&name.folded) {
+                self.lift(constant, *ty, &declared, &mut lifted);
             }
         }
         lifted.find.body = body;
         Ok(Some(lifted).filter(|lifted| !lifted.constants.is_empty()))
+    }
+
+    /// Puts a variable in the place of a constant.
+    fn lift(
+        &mut self,
+        term: &mut Term,
+        ty: ColumnType,
+        declared: &BTreeSet<String>,
+        lifted: &mut Lifted,
+    ) {
+        let Term::Value(value) = &*term else { return };
+        if !term_is_constant(term, declared) {
+            return;
+        }
+        let Some(constant) = self.seed_constant(value, ty) else { return };
+        *term = variable_of(&constant_name(lifted.constants.len()));
+        lifted.constants.push(constant);
+        lifted.types.push(ty);
     }
 
     /// A constant in a column's type, where a comparison makes it one: a literal or a parameter.

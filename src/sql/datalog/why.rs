@@ -87,23 +87,23 @@ impl Binder<'_, '_> {
             .with_hint("EXPLAIN WHY explains facts of rules and of views AS DATALOG.")
             .at(goal.atom.position));
         };
-        self.rules_of_view(&item, goal)
-    }
-
-    /// The rules of a stored view.
-    fn rules_of_view(&mut self, item: &Arc<Item>, goal: &Goal) -> Result<(Vec<Rule>, String)> {
-        let none = || {
+        self.rules_of_view(&item)?.ok_or_else(|| {
             Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not derived by rules", item.name),
             )
             .with_hint("EXPLAIN WHY explains facts of rules and of views AS DATALOG.")
             .at(goal.atom.position)
-        };
-        let ItemKind::View(view) = &item.kind else { return Err(none()) };
+        })
+    }
+
+    /// The rules of a stored view, and the name of those that derive its rows; none where it is a
+    /// query in SQL, or no view.
+    pub fn rules_of_view(&mut self, item: &Arc<Item>) -> Result<Option<(Vec<Rule>, String)>> {
+        let ItemKind::View(view) = &item.kind else { return Ok(None) };
         let parsed = query_of(&view.text)?;
         let Syntax::Select(select) = parsed.ast() else {
-            return Err(none());
+            return Ok(None);
         };
         let found = parsed.on_stack(|| {
             let query = &select.query;
@@ -118,7 +118,7 @@ impl Binder<'_, '_> {
             let source = Source { text: lines.text(), lines };
             Ok::<_, Error>(Some((program(&source, &text.tokens)?, text.rule)))
         });
-        let Some((program, rule)) = found? else { return Err(none()) };
+        let Some((program, rule)) = found? else { return Ok(None) };
         let (mut rules, find) = (program.rules, program.find);
         let name = match (find, rule) {
             (Some(find), _) => {
@@ -132,7 +132,7 @@ impl Binder<'_, '_> {
             (None, None) => item.name.clone(),
         };
         rules.iter_mut().for_each(|rule| rule.lines = Some(parsed.lines.clone()));
-        Ok((rules, name))
+        Ok(Some((rules, name)))
     }
 
     /// The values of a fact in the types of its predicate, and which are NULL as they are written.
