@@ -300,10 +300,11 @@ impl Bench {
         let names: Vec<String> = program.names();
         let mut faults = vec![];
         for name in &names {
-            let create =
-                format!("CREATE MATERIALIZED VIEW v_{name} AS DATALOG {name} $$ {text} $$");
-            if let Some(error) = self.client.run(&create).error {
-                faults.push(format!("{create}\n{error}"));
+            for kind in ["MATERIALIZED VIEW v", "VIEW p"] {
+                let create = format!("CREATE {kind}_{name} AS DATALOG {name} $$ {text} $$");
+                if let Some(error) = self.client.run(&create).error {
+                    faults.push(format!("{create}\n{error}"));
+                }
             }
         }
         faults.extend(self.watchers.begin(rng, &program));
@@ -337,6 +338,7 @@ impl Bench {
         self.watchers.end();
         for name in names.iter().rev() {
             self.client.run(&format!("DROP MATERIALIZED VIEW IF EXISTS v_{name}"));
+            self.client.run(&format!("DROP VIEW IF EXISTS p_{name}"));
         }
         faults
     }
@@ -377,7 +379,16 @@ impl Bench {
         let wanted: Vec<Row> =
             rows.iter().filter(|row| row[at] == Some(constant)).cloned().collect();
         let (head, args) = (head.join(", "), args.join(", "));
-        let sql = format!("DATALOG $$ {text} FIND {head} WHERE {name}({args}) $$");
+        let sql = match rng.random_range(0..4) {
+            // By a plain view, in both languages.
+            0 => format!("FIND {head} WHERE p_{name}({args})"),
+            1 => {
+                let columns: Vec<String> = (0..arity).map(|n| format!("A{n}")).collect();
+                let columns = columns.join(", ");
+                format!("SELECT * FROM p_{name} AS p ({columns}) WHERE A{at} = {constant}")
+            }
+            _ => format!("DATALOG $$ {text} FIND {head} WHERE {name}({args}) $$"),
+        };
         self.differs(&sql, &wanted, text)
     }
 
