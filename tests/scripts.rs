@@ -9,6 +9,7 @@
 //! | command | means |
 //! |---|---|
 //! | `a> SQL;` | session `a` runs SQL, up to a line that ends with `;` |
+//! | `a~ SQL;` | the same, again and again until the answer is that, for half a minute |
 //! | `a$ SQL; [x, NULL]` | the same by the extended protocol, with parameters |
 //! | `a< COPY … FROM STDIN;` | the lines up to `\.` are the data |
 //! | `a& SQL;` | starts it and does not wait |
@@ -35,9 +36,13 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use player::Player;
 use script::Block;
+
+/// For how long an answer may be another one, where it is awaited.
+const AWAITED: Duration = Duration::from_secs(30);
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
@@ -52,6 +57,19 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
+/// What a command answers.
+fn answer(player: &mut Player, block: &Block) -> Vec<String> {
+    let is_awaited = block.command[0].chars().nth(1) == Some('~');
+    let end = Instant::now() + AWAITED;
+    loop {
+        let answer = player.answer(&block.command);
+        if !is_awaited || answer == block.answer || Instant::now() > end {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// Runs a script. What differs from the file, where anything does.
 fn play(path: &Path, workers: usize) -> Result<(), String> {
     let text = fs::read_to_string(path).unwrap();
@@ -59,7 +77,7 @@ fn play(path: &Path, workers: usize) -> Result<(), String> {
     let mut player = Player::new(workers);
     let answered: Vec<Block> = blocks
         .iter()
-        .map(|block| Block { answer: player.answer(&block.command), ..block.clone() })
+        .map(|block| Block { answer: answer(&mut player, block), ..block.clone() })
         .collect();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(path, script::print(&answered)).unwrap();

@@ -5,7 +5,7 @@
 //! log in slices. An error after an append has begun is the end of the engine, since what is on
 //! the disk is then unknown.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -17,8 +17,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::coord::request::Event;
 use crate::error::{Error, Result};
 use crate::profile::memory::{claim_thread, foreign, measured};
-use crate::repr::Timestamp;
-use crate::storage::{FoldState, Store, Transaction};
+use crate::repr::{GlobalId, Timestamp};
+use crate::storage::{FoldState, RelationBytes, Store, Transaction};
 
 /// Below this much free space writes are refused.
 const FREE_BYTES_MIN: u64 = 32 << 20;
@@ -55,7 +55,7 @@ pub struct Flush {
 }
 
 /// Bytes that the log takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LogBytes {
     /// Of the disk, with all that is in the data directory.
     pub disk: u64,
@@ -63,6 +63,8 @@ pub struct LogBytes {
     pub log: u64,
     /// The checkpoint.
     pub checkpoint: u64,
+    /// Of both, what each relation takes.
+    pub relations: Arc<BTreeMap<GlobalId, RelationBytes>>,
     /// Of memory that was allocated since the start.
     pub memory: i64,
 }
@@ -75,6 +77,7 @@ struct Seen {
     /// How much of that is the log, and how much the checkpoint.
     log_bytes: AtomicU64,
     checkpoint_bytes: AtomicU64,
+    relations: Mutex<Arc<BTreeMap<GlobalId, RelationBytes>>>,
     /// How much memory the log's thread has allocated for it.
     memory_bytes: AtomicI64,
     /// The newest groups that nobody has asked for.
@@ -129,6 +132,7 @@ impl LogWriter {
             disk: seen.disk_bytes.load(Ordering::Relaxed),
             log: seen.log_bytes.load(Ordering::Relaxed),
             checkpoint: seen.checkpoint_bytes.load(Ordering::Relaxed),
+            relations: seen.relations.lock().map(|known| known.clone()).unwrap_or_default(),
             // Its library has threads of its own, which free what this one allocates.
             memory: seen.memory_bytes.load(Ordering::Relaxed) + foreign(),
         }
@@ -260,6 +264,9 @@ impl Writer {
         seen.disk_bytes.store(self.store.disk_bytes(), Ordering::Relaxed);
         seen.log_bytes.store(self.store.log_bytes(), Ordering::Relaxed);
         seen.checkpoint_bytes.store(self.store.checkpoint_bytes(), Ordering::Relaxed);
+        if let Ok(mut relations) = seen.relations.lock() {
+            *relations = Arc::new(self.store.relation_bytes());
+        }
         match self.store.free_space() {
             Ok(bytes) => self.full.store(bytes < FREE_BYTES_MIN, Ordering::Relaxed),
             Err(error) => tracing::warn!(%error, "free space is not known"),

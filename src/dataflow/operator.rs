@@ -50,9 +50,24 @@ pub fn note_progress(on: bool) {
 struct Note {
     /// Below which time each input is complete; none where nobody is told.
     inputs: Vec<Option<Cell<Timestamp>>>,
+    /// How often each was told a further time.
+    moves: Vec<Cell<u64>>,
     /// Parts of its work that are left.
     left: Cell<usize>,
     reading: Meter,
+}
+
+impl Note {
+    /// Notes how far the inputs are.
+    fn take<T: Time>(&self, frontiers: &[MutableAntichain<T>]) {
+        for ((noted, moves), frontier) in self.inputs.iter().zip(&self.moves).zip(frontiers) {
+            if let Some(noted) = noted {
+                let least = frontier.frontier().iter().map(T::outer).min();
+                let least = least.unwrap_or(Timestamp::MAX);
+                moves.set(moves.get() + u64::from(noted.replace(least) != least));
+            }
+        }
+    }
 }
 
 /// How far an operator is.
@@ -60,6 +75,8 @@ struct Note {
 pub struct Progress {
     /// Below which time each input is complete; none where that is not known.
     pub inputs: Vec<Option<Timestamp>>,
+    /// How often each was told a further time, while somebody asked.
+    pub moves: Vec<u64>,
     /// Whether it has work left, for which it will run again.
     pub is_busy: bool,
     /// How much it has read of the arrangements that it reads.
@@ -106,8 +123,9 @@ pub fn progress(operators: Range<usize>) -> Vec<(usize, Progress)> {
         let noted = known.range(operators).filter_map(|(id, note)| {
             let note = note.upgrade()?;
             let inputs = note.inputs.iter().map(|at| at.as_ref().map(Cell::get)).collect();
+            let moves = note.moves.iter().map(Cell::get).collect();
             let (is_busy, reading) = (note.left.get() > 0, note.reading.0.get());
-            Some((*id, Progress { inputs, is_busy, reading }))
+            Some((*id, Progress { inputs, moves, is_busy, reading }))
         });
         noted.collect()
     })
@@ -215,7 +233,8 @@ impl<'s, T: Time> OperatorBuilder<'s, T> {
         L: FnMut(&[MutableAntichain<T>]) + 'static,
     {
         let inputs = self.told.iter().map(|told| told.then(Cell::default)).collect();
-        let note = Rc::new(Note { inputs, left: Cell::new(0), reading: self.reading });
+        let moves = self.told.iter().map(|_| Cell::new(0)).collect();
+        let note = Rc::new(Note { inputs, moves, left: Cell::new(0), reading: self.reading });
         let id = self.builder.global();
         note_operator(id, &self.builder.operator_info().address, &self.name);
         let timer = Timer::of(id);
@@ -231,12 +250,7 @@ impl<'s, T: Time> OperatorBuilder<'s, T> {
                 timer.stop(started);
                 if NOTES.get() {
                     note.left.set(usize::from(busy.get()));
-                    for (noted, frontier) in note.inputs.iter().zip(frontiers) {
-                        if let Some(noted) = noted {
-                            let least = frontier.frontier().iter().map(T::outer).min();
-                            noted.set(least.unwrap_or(Timestamp::MAX));
-                        }
-                    }
+                    note.take(frontiers);
                 }
             }
         });

@@ -33,7 +33,7 @@ pub(super) struct Told {
     /// Dataflows that are gone since, of those that were told.
     pub(super) gone: Vec<DataflowReport>,
     sizes: BTreeMap<usize, (GlobalId, Arranged)>,
-    progress: BTreeMap<(usize, usize), Timestamp>,
+    progress: BTreeMap<(usize, usize), (Timestamp, Option<u64>)>,
     frontiers: BTreeMap<GlobalId, (Timestamp, Option<Timestamp>)>,
 }
 
@@ -165,23 +165,28 @@ impl Told {
         imports: BTreeMap<usize, Timestamp>,
         is_known: impl Fn(usize) -> bool,
     ) -> Vec<ProgressReport> {
-        let mut now: BTreeMap<(usize, usize), Timestamp> = size::uppers(0..usize::MAX)
-            .into_iter()
-            .chain(imports)
-            .map(|(operator, below)| ((operator, 0), below))
-            .collect();
+        let mut now: BTreeMap<(usize, usize), (Timestamp, Option<u64>)> =
+            size::uppers(0..usize::MAX)
+                .into_iter()
+                .chain(imports)
+                .map(|(operator, below)| ((operator, 0), (below, None)))
+                .collect();
         for (operator, progress) in progress(0..usize::MAX) {
-            let inputs = progress.inputs.into_iter().enumerate();
-            now.extend(inputs.filter_map(|(input, below)| Some(((operator, input), below?))));
+            let inputs = progress.inputs.into_iter().zip(progress.moves).enumerate();
+            now.extend(inputs.filter_map(|(input, (below, moves))| {
+                Some(((operator, input), (below?, Some(moves))))
+            }));
         }
         now.retain(|(operator, _), _| is_known(*operator));
         let changed = now.iter().filter(|(place, below)| self.progress.get(place) != Some(below));
-        let report = |(&(operator, input), &below): (&(usize, usize), &Timestamp)| ProgressReport {
-            operator,
-            input,
-            below,
-        };
-        let changed = changed.map(report).collect();
+        let changed = changed
+            .map(|(&(operator, input), &(below, moves))| ProgressReport {
+                operator,
+                input,
+                below,
+                moves,
+            })
+            .collect();
         self.progress = now;
         changed
     }

@@ -155,6 +155,8 @@ pub struct ProgressReport {
     pub input: usize,
     /// Complete below this; the greatest time: for ever.
     pub below: Timestamp,
+    /// How often it was told a further time; none where that is not counted.
+    pub moves: Option<u64>,
 }
 
 /// Why a relation is behind.

@@ -27,6 +27,7 @@ use crate::storage::files;
 use crate::storage::frame::{Link, u32_at, u64_at};
 use crate::storage::recovery::RowChunk;
 use crate::storage::state::{Entry, State};
+use crate::storage::usage::Usage;
 
 /// Payload bytes of a frame that holds more than one entry, at most.
 const FRAME_BYTES: usize = 60 << 10;
@@ -76,6 +77,7 @@ pub(super) struct ChunkWriter {
     chunk: RowChunk,
     chunk_bytes: usize,
     payload: Vec<u8>,
+    usage: Usage,
 }
 
 impl ChunkWriter {
@@ -92,6 +94,7 @@ impl ChunkWriter {
             chunk: RowChunk { relation: GlobalId(0), version: 0, updates: Vec::new() },
             chunk_bytes: 0,
             payload: Vec::new(),
+            usage: Usage::default(),
         };
         writer.frame(HEAD, head)?;
         // An entry may be long, so each has its frame.
@@ -131,6 +134,7 @@ impl ChunkWriter {
             RowChunk { relation: GlobalId(0), version: 0, updates: Vec::new() },
         );
         self.frame(ROWS, &chunk)?;
+        self.usage.add(chunk.relation, &chunk.updates);
         self.rows += chunk.updates.len() as u64;
         chunk.updates.clear();
         self.chunk = chunk;
@@ -176,15 +180,15 @@ impl ChunkWriter {
         synced.map_err(|e| files::io_error("fsync file", &self.path, &e))
     }
 
-    /// Ends the file and makes it durable; gives its length.
-    pub fn finish(mut self) -> Result<u64> {
+    /// Ends the file and makes it durable; gives its length, and how much of it is whose.
+    pub fn finish(mut self) -> Result<(u64, Usage)> {
         self.close_chunk()?;
         let mut counts = [0; 16];
         counts[..8].copy_from_slice(&self.frames.to_le_bytes());
         counts[8..].copy_from_slice(&self.rows.to_le_bytes());
         self.put(END, &counts)?;
         self.sync()?;
-        Ok(self.bytes)
+        Ok((self.bytes, self.usage))
     }
 }
 

@@ -23,6 +23,7 @@ use crate::storage::log::Log;
 use crate::storage::record::{Change, Transaction};
 use crate::storage::recovery::LogTransactions;
 use crate::storage::state::State;
+use crate::storage::usage::Usage;
 
 /// A run has at least so many bytes; sorting them takes some ten milliseconds.
 pub(super) const RUN_BYTES_MIN: u64 = 8 << 20;
@@ -68,6 +69,10 @@ pub(super) struct Fold {
     path: PathBuf,
     upto: Timestamp,
     phase: Phase,
+    /// What of the log is folded, as far as it was collected.
+    pub collected: Usage,
+    /// What the new checkpoint holds, once it is written.
+    pub written: Usage,
 }
 
 enum Phase {
@@ -101,6 +106,7 @@ impl Fold {
             buffer_bytes: 0,
             run_bytes: run_bytes_min.max(current.log.bytes / RUNS_MAX),
             runs: Vec::new(),
+            usage: Usage::default(),
         };
         if let Some(reader) = &mut collect.checkpoint {
             collect.state = reader.read_state()?;
@@ -110,6 +116,8 @@ impl Fold {
             path,
             upto,
             phase: Phase::Collect(Box::new(collect)),
+            collected: Usage::default(),
+            written: Usage::default(),
         })
     }
 
@@ -125,6 +133,7 @@ impl Fold {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Collect(mut collect) => {
                 if collect.step(&self.path, self.upto, budget)? {
+                    self.collected = std::mem::take(&mut collect.usage);
                     Phase::Merge(Box::new(Merge::start(*collect, &self.path)?))
                 } else {
                     Phase::Collect(collect)
@@ -133,7 +142,8 @@ impl Fold {
             Phase::Merge(mut merge) => {
                 if merge.step(budget)? {
                     let (head, runs) = (merge.head, std::mem::take(&mut merge.runs));
-                    let checkpoint_bytes = merge.writer.finish()?;
+                    let (checkpoint_bytes, written) = merge.writer.finish()?;
+                    self.written = written;
                     for run in runs {
                         fs::remove_file(&run)
                             .map_err(|e| files::io_error("remove file", &run, &e))?;
@@ -188,6 +198,8 @@ struct Collect {
     buffer_bytes: u64,
     run_bytes: u64,
     runs: Vec<PathBuf>,
+    /// What of the log is collected.
+    usage: Usage,
 }
 
 impl Collect {
@@ -215,6 +227,7 @@ impl Collect {
     fn collect(&mut self, transaction: &Transaction) {
         // Something for the transaction itself, so that empty ones end a slice, too.
         self.buffer_bytes += 16;
+        self.usage.add_transaction(transaction);
         for change in &transaction.changes {
             if let Change::Rows { relation, version, updates } = change {
                 for (key, value, diff) in updates.iter() {

@@ -10,6 +10,7 @@
 //! * `log` over `frame` — records in sled, chained and checked
 //! * `checkpoint`, `fold` — the sorted file of what is, and how the log becomes part of it
 //! * `state` — catalog, sequences and settings while changes are applied to them
+//! * `usage` — how much of all that is whose
 //! * [`faults`] — which objects crashed the server, and how often
 //! * `watermark` — how far the log was ever acknowledged, kept outside the log
 //! * `directory`, `files` — lock, format, generations; durable operations on files
@@ -25,8 +26,9 @@ pub mod record;
 pub mod recovery;
 mod state;
 pub mod store;
+mod usage;
 mod watermark;
 
 pub use record::{Change, Transaction};
 pub use recovery::{CheckpointRows, LogTransactions, Recovered, RowChunk};
-pub use store::{FoldState, Store};
+pub use store::{FoldState, RelationBytes, Store};

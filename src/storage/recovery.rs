@@ -16,6 +16,7 @@ use crate::storage::checkpoint::ChunkReader;
 use crate::storage::frame::{LAST, Link, Record};
 use crate::storage::log::{damaged, sled_error};
 use crate::storage::record::Transaction;
+use crate::storage::usage::Shared;
 
 /// All that is stored, as of the opening of the store.
 pub struct Recovered {
@@ -51,12 +52,14 @@ pub struct RowChunk {
 /// The rows of a checkpoint, by relation, version, key and value. Ends after an error.
 pub struct CheckpointRows {
     reader: Option<ChunkReader>,
+    /// Where what is read is counted.
+    usage: Shared,
 }
 
 impl CheckpointRows {
-    /// The rows that a reader stands before; none without one.
-    pub(super) fn new(reader: Option<ChunkReader>) -> CheckpointRows {
-        CheckpointRows { reader }
+    /// The rows that a reader stands before; none without one. They are counted as they come.
+    pub(super) fn new(reader: Option<ChunkReader>, usage: Shared) -> CheckpointRows {
+        CheckpointRows { reader, usage }
     }
 }
 
@@ -65,8 +68,13 @@ impl Iterator for CheckpointRows {
 
     fn next(&mut self) -> Option<Result<RowChunk>> {
         let next = self.reader.as_mut()?.next_rows().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.reader = None;
+        match &next {
+            Some(Ok(chunk)) => {
+                if let Ok(mut usage) = self.usage.lock() {
+                    usage.add(chunk.relation, &chunk.updates);
+                }
+            }
+            _ => self.reader = None,
         }
         next
     }
@@ -79,6 +87,8 @@ pub struct LogTransactions {
     path: PathBuf,
     last: Link,
     end: Option<u64>,
+    /// Where what is read is counted, if it is.
+    usage: Option<Shared>,
 }
 
 impl LogTransactions {
@@ -89,7 +99,14 @@ impl LogTransactions {
         base: Link,
         end: Option<u64>,
     ) -> LogTransactions {
-        LogTransactions { records: Some(records), path: path.to_owned(), last: base, end }
+        let (records, path) = (Some(records), path.to_owned());
+        LogTransactions { records, path, last: base, end, usage: None }
+    }
+
+    /// The same, counted as they come.
+    pub(super) fn counted(mut self, usage: Shared) -> LogTransactions {
+        self.usage = Some(usage);
+        self
     }
 
     /// The last record read.
@@ -136,8 +153,14 @@ impl Iterator for LogTransactions {
     fn next(&mut self) -> Option<Result<Transaction>> {
         self.records.as_ref()?;
         let next = self.read().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.records = None;
+        match (&next, &self.usage) {
+            (Some(Ok(transaction)), Some(usage)) => {
+                if let Ok(mut usage) = usage.lock() {
+                    usage.add_transaction(transaction);
+                }
+            }
+            (Some(Ok(_)), None) => {}
+            _ => self.records = None,
         }
         next
     }

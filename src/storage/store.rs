@@ -61,11 +61,12 @@
 //! in memory when it is read back), a check of the old checkpoint's rows before they are asked for
 //! (they are checked as they stream).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result, SqlState};
-use crate::repr::Timestamp;
+use crate::repr::{GlobalId, Timestamp};
 use crate::storage::checkpoint::ChunkReader;
 use crate::storage::directory::Directory;
 use crate::storage::files;
@@ -75,6 +76,7 @@ use crate::storage::log::Log;
 use crate::storage::record::Transaction;
 use crate::storage::recovery::{CheckpointRows, Recovered};
 use crate::storage::state::State;
+use crate::storage::usage::Shared;
 use crate::storage::watermark::Watermark;
 
 /// A log shorter than this is not worth a fold.
@@ -103,6 +105,15 @@ pub enum FoldState {
     Abandoned(Error),
 }
 
+/// What a relation takes of the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelationBytes {
+    /// Of the log.
+    pub log: u64,
+    /// Of the checkpoint.
+    pub checkpoint: u64,
+}
+
 /// An open, locked data directory. One thread owns it and writes.
 pub struct Store {
     // In this order they are closed: the lock goes last.
@@ -117,6 +128,9 @@ pub struct Store {
     run_bytes_min: u64,
     /// A shorter log is not folded.
     fold_bytes_min: u64,
+    /// Whose the log's bytes are, and the checkpoint's.
+    log_usage: Shared,
+    checkpoint_usage: Shared,
     /// Why nothing works any more.
     failure: Option<Error>,
     directory: Directory,
@@ -175,14 +189,16 @@ impl Store {
     ) -> Result<(Store, Recovered)> {
         // Opening has made the whole log durable, the tail that nobody acknowledged with it.
         watermark.write(watermark.lease, generation.log.last)?;
+        let (log_usage, checkpoint_usage) = (Shared::default(), Shared::default());
+        let transactions = generation.log.transactions(Some(generation.log.last));
         let recovered = Recovered {
             lease: watermark.lease.max(generation.log.last_time + 1),
             catalog: state.catalog,
             sequences: state.sequences,
             settings: state.settings,
             checkpoint: generation.head.map(|head| head.time),
-            relations: CheckpointRows::new(checkpoint),
-            log: generation.log.transactions(Some(generation.log.last)),
+            relations: CheckpointRows::new(checkpoint, Shared::clone(&checkpoint_usage)),
+            log: transactions.counted(Shared::clone(&log_usage)),
         };
         let store = Store {
             fold: None,
@@ -193,6 +209,8 @@ impl Store {
             kept_bytes: 0,
             fold_bytes_min: FOLD_LOG_BYTES_MIN,
             run_bytes_min: RUN_BYTES_MIN,
+            log_usage,
+            checkpoint_usage,
             failure: None,
             directory,
         };
@@ -214,6 +232,9 @@ impl Store {
                 )))
             };
             self.fail_on_error(result)?;
+            if let Ok(mut usage) = self.log_usage.lock() {
+                usage.add_transaction(transaction);
+            }
         }
         Ok(())
     }
@@ -302,10 +323,18 @@ impl Store {
 
     /// Makes the new generation the current one and removes the old one.
     fn switch_to(&mut self, generation: Generation) -> Result<Timestamp> {
-        self.fold = None;
+        let fold = self.fold.take();
         self.directory.set_current(generation.number)?;
         let old = std::mem::replace(&mut self.generation, generation);
         self.kept_bytes = self.log_bytes();
+        if let Some(fold) = fold {
+            if let Ok(mut usage) = self.log_usage.lock() {
+                usage.remove(&fold.collected);
+            }
+            if let Ok(mut usage) = self.checkpoint_usage.lock() {
+                *usage = fold.written;
+            }
+        }
         self.removal = Removal::start(old);
         let last = self.generation.log.last;
         self.watermark.hint(last)?;
@@ -335,6 +364,20 @@ impl Store {
     /// Bytes of the checkpoint.
     pub fn checkpoint_bytes(&self) -> u64 {
         self.generation.checkpoint_bytes
+    }
+
+    /// What each relation takes of both. What was stored before is counted once it was read back.
+    pub fn relation_bytes(&self) -> BTreeMap<GlobalId, RelationBytes> {
+        let mut relations: BTreeMap<GlobalId, RelationBytes> = BTreeMap::new();
+        if let Ok(usage) = self.log_usage.lock() {
+            let of_log = usage.0.iter();
+            of_log.for_each(|(id, bytes)| relations.entry(*id).or_default().log = *bytes);
+        }
+        if let Ok(usage) = self.checkpoint_usage.lock() {
+            let stored = usage.0.iter();
+            stored.for_each(|(id, bytes)| relations.entry(*id).or_default().checkpoint = *bytes);
+        }
+        relations
     }
 
     /// Bytes that the data directory takes on its file system.

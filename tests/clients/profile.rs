@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir::profile::event::{Event, Message, Timed};
 use weir::profile::trace::{Chunk, header};
 
 use crate::support::weir::Weir;
-use crate::support::wire::Client;
+use crate::support::wire::{Client, Message as Told};
 use crate::text;
 
 const MS: u64 = 1_000_000;
@@ -104,6 +104,55 @@ fn a_worker_with_more_keys_is_named_where_its_time_looks_like_all_others() {
     // The source is a schema of ordinary relations, which outlive the file.
     std::fs::remove_file(&path).unwrap();
     assert_eq!(rows(&mut client, "SELECT count(*) > 0 FROM run.activities"), [["t"]]);
+}
+
+/// So many milliseconds a snapshot of 30,000 events may take until a subscriber sees it.
+const VISIBLE_MS: f64 = 60.0;
+
+#[test]
+fn a_snapshot_is_visible_soon_after_its_end() {
+    let weir = Weir::start(2);
+    let mut client = Client::connect(weir.port).unwrap();
+    PIPELINE.iter().for_each(|sql| run(&mut client, sql));
+    run(&mut client, "ALTER SYSTEM SET introspection_snapshot = '1s'");
+    let mut subscriber = Client::connect(weir.port).unwrap();
+    let sql = "SUBSCRIBE (SELECT ends, activities FROM weir_snapshots) WITH (SNAPSHOT = false)";
+    subscriber.send_query(sql).unwrap();
+    let mut seen: Vec<(f64, i64)> = Vec::new();
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let (mut client, end) = (weir.client(), Instant::now() + Duration::from_secs(8));
+            for n in 0.. {
+                run(&mut client, &format!("INSERT INTO t VALUES ({n}, 0)"));
+                if Instant::now() > end {
+                    break;
+                }
+            }
+        });
+        while !load.is_finished() || seen.is_empty() {
+            let Told::DataRow(values) = subscriber.receive().unwrap() else { continue };
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
+            let number = |column: usize| -> i64 {
+                let text = values[column].as_deref().unwrap();
+                std::str::from_utf8(text).unwrap().parse().unwrap()
+            };
+            if number(1) > 0 {
+                seen.push(((now - number(2)) as f64 / 1e6, number(3)));
+            }
+        }
+    });
+    seen.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (ms, activities) = seen[seen.len() / 2];
+    let verdict = match ms < VISIBLE_MS {
+        true => "met",
+        false if cfg!(debug_assertions) => "missed, but this is not optimised",
+        false => "MISSED",
+    };
+    println!(
+        "a snapshot of {activities} activities is visible after {ms:.1} ms \
+         (target {VISIBLE_MS} ms for 30,000 events): {verdict}; all: {seen:?}"
+    );
+    assert!(ms < 100.0 * VISIBLE_MS, "{seen:?}");
 }
 
 /// Three stages, the second of which takes long for each row.

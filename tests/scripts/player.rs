@@ -97,7 +97,7 @@ impl Player {
         }
         let session = self.sessions.get_mut(name).expect("it has just been made");
         match verb {
-            ">" => session.run(Order::Simple(text)),
+            ">" | "~" => session.run(Order::Simple(text)),
             "$" => session.run(extended(&text)),
             "<" => session.run(copy_in(&text)),
             "&" => {

@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Vec<Block> {
 fn is_complete(command: &[String]) -> bool {
     let (first, last) = (&command[0], &command[command.len() - 1]);
     match first.chars().nth(1) {
-        Some('>' | '&') => last.ends_with(';'),
+        Some('>' | '&' | '~') => last.ends_with(';'),
         Some('$') => last.ends_with(']'),
         Some('<') => last == "\\.",
         _ => true,

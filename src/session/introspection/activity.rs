@@ -147,6 +147,20 @@ impl Activity {
         self.with(|state| state.statements.iter().filter(|s| s.id >= id).cloned().collect())
     }
 
+    /// About how many bytes that takes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.with(|state| {
+            let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+            let sessions = state.sessions.values().map(|session| {
+                let names = session.user.len() + session.database.len();
+                size_of::<(u64, SessionState)>() + names + text(&session.statement)
+            });
+            let statements = state.statements.iter().map(|statement| statement.text.len());
+            let places = state.statements.capacity() * size_of::<StatementState>();
+            (sessions.sum::<usize>() + statements.sum::<usize>() + places) as u64
+        })
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
         // Nothing in here is left half done by a panic.
         f(&mut self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))

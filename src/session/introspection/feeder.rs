@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::session::engine::Engine;
 use crate::session::introspection::operators::Operators;
-use crate::session::introspection::server::Server;
+use crate::session::introspection::server::{Known, Server};
 use crate::session::introspection::sessions::Sessions;
 use crate::session::introspection::tracer;
 
@@ -57,7 +57,12 @@ async fn feed(engine: &Engine) -> Result<()> {
         sessions.take(&engine.activity)?;
         let contents = operators.contents().chain(sessions.contents());
         let own = contents.map(|content| content.bytes()).sum();
-        server.take(&told, operators.arranged_bytes(), own)?;
+        let known = Known {
+            arranged: operators.arranged_bytes(),
+            sessions: engine.activity.bytes(),
+            introspection: own,
+        };
+        server.take(&told, &known)?;
         let contents = operators.contents().chain(server.contents()).chain(sessions.contents());
         engine.client.feed(contents.filter_map(|content| content.take()).collect());
         let took = began.elapsed() + Duration::from_nanos(reporting);

@@ -216,6 +216,7 @@ impl Operators {
                 int8(input.operator as u64),
                 int4(input.input),
                 if input.below == Timestamp::MAX { Datum::Null } else { int8(input.below) },
+                input.moves.map_or(Datum::Null, int8),
             ];
             let place = (worker as u64, input.operator as u64, input.input as u64);
             self.progress.set(place, &row)?;

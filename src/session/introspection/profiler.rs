@@ -117,10 +117,23 @@ impl Profiler {
             let (snapshot, participation) = (&self.snapshot, &mut self.participation);
             let (names, hops) = (self.stream.names(), profiling.hops());
             snapshots::rows(snapshot, participation, names, hops, ACTIVITIES_MAX, emit)?;
+            debug_assert!(self.adds_up(), "a snapshot does not add up");
             let kept = u64::try_from(profiling.retention().as_nanos()).unwrap_or(u64::MAX);
             self.forget_before(end.saturating_sub(kept));
         }
         Ok(())
+    }
+
+    /// Whether what each worker did fills the snapshot, and participation adds up to 1: so it is
+    /// with events of one host, and tests look at every snapshot that there ever is.
+    fn adds_up(&self) -> bool {
+        let graph = &self.snapshot.graph;
+        let mut filled = vec![0; graph.bounds.len()];
+        for edge in &graph.edges[..graph.locals] {
+            filled[graph.vertices[edge.source].worker] += graph.duration_ns(edge);
+        }
+        let is_filled = filled.iter().all(|sum| *sum == graph.length_ns());
+        is_filled && self.participation.check.is_none_or(|sum| (sum - 1.0).abs() < 1e-9)
     }
 
     /// When the next snapshot ends.

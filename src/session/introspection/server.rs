@@ -9,6 +9,16 @@ use crate::session::engine::Engine;
 use crate::session::introspection::content::Content;
 use crate::session::introspection::operators::{int8, object};
 
+/// What is known of the memory beside what workers and the log tell, in bytes.
+pub(super) struct Known {
+    /// All arrangements.
+    pub(super) arranged: u64,
+    /// What sessions tell of themselves.
+    pub(super) sessions: u64,
+    /// The rows that the engine tells about itself, but of the relations that are made here.
+    pub(super) introspection: u64,
+}
+
 /// How many groups of transactions are shown.
 const COMMITS_MAX: u64 = 256;
 
@@ -61,9 +71,8 @@ impl Server {
         .into_iter()
     }
 
-    /// Takes what was told. `arranged`: bytes of all arrangements; `own`: bytes of the rows that
-    /// the engine tells about itself, but of these.
-    pub(super) fn take(&mut self, told: &Introspection, arranged: u64, own: u64) -> Result<()> {
+    /// Takes what was told, and what else is known of the memory.
+    pub(super) fn take(&mut self, told: &Introspection, known: &Known) -> Result<()> {
         self.hydrating.clear();
         for report in &told.workers {
             for HydratingReport { object, read, of } in &report.hydrating {
@@ -94,14 +103,8 @@ impl Server {
         }
         let first = self.groups.saturating_sub(COMMITS_MAX);
         self.commits.retain(|place| place.0 >= first);
-        let LogBytes { disk, log, checkpoint, .. } = told.log;
-        let rest = disk.saturating_sub(log).saturating_sub(checkpoint);
-        let parts = [("log", log), ("checkpoint", checkpoint), ("unused", rest)];
-        for (number, (component, bytes)) in parts.into_iter().enumerate() {
-            let row = [Datum::Text(component), int8(bytes)];
-            self.storage.set((number as u64, 0, 0), &row)?;
-        }
-        self.memory(told, arranged, own)
+        self.storage(&told.log)?;
+        self.memory(told, known)
     }
 
     fn object(&mut self, state: &ObjectState, now: Timestamp) -> Result<()> {
@@ -167,20 +170,46 @@ impl Server {
         Ok(())
     }
 
-    /// What the memory holds. `own`: bytes of the rows that the engine tells about itself.
-    fn memory(&mut self, told: &Introspection, arranged: u64, own: u64) -> Result<()> {
+    /// What is on the disk: of each relation, and what is nobody's.
+    fn storage(&mut self, taken: &LogBytes) -> Result<()> {
+        let LogBytes { disk, log, checkpoint, relations, .. } = taken;
+        let unused = disk.saturating_sub(*log).saturating_sub(*checkpoint);
+        let whole = [("log", *log), ("checkpoint", *checkpoint), ("unused", unused)];
+        for (number, (component, all)) in whole.into_iter().enumerate() {
+            let mut left = all;
+            for (id, taken) in relations.iter() {
+                let bytes = [taken.log, taken.checkpoint, 0][number];
+                let place = (number as u64, 1, id.0);
+                if bytes == 0 {
+                    self.storage.remove(place..=place);
+                    continue;
+                }
+                left = left.saturating_sub(bytes);
+                let row = [Datum::Text(component), object(*id), int8(bytes)];
+                self.storage.set(place, &row)?;
+            }
+            let row = [Datum::Text(component), Datum::Oid(0), int8(left)];
+            self.storage.set((number as u64, 0, 0), &row)?;
+        }
+        self.storage.retain(|place| place.1 == 0 || relations.contains_key(&GlobalId(place.2)));
+        Ok(())
+    }
+
+    /// What the memory holds.
+    fn memory(&mut self, told: &Introspection, known: &Known) -> Result<()> {
         let Some(Resident { all, program }) = resident() else { return Ok(()) };
         let live = told.allocated.unwrap_or(all.saturating_sub(program));
         let sum = |of: fn(&Report) -> u64| told.workers.iter().map(of).sum::<u64>();
         let parts = [
             ("program", program),
             ("free", all.saturating_sub(program).saturating_sub(live)),
-            ("arrangements", arranged),
+            ("arrangements", known.arranged),
             ("waiting rows", sum(|report| report.waiting_bytes)),
             ("dataflows", sum(|report| report.dataflow_bytes)),
             ("log", u64::try_from(told.log.memory).unwrap_or(0)),
             ("catalog and start", told.started_with),
-            ("introspection", own),
+            ("sessions", known.sessions),
+            ("introspection", known.introspection),
         ];
         let known: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
         // What one part has grown by since the other was looked at is nobody's.

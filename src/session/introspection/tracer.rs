@@ -1,5 +1,13 @@
 //! The task that asks workers for their events, while somebody wants them.
 //!
+//! The graph of activities and what is critical in it are made here, by code written for that
+//! ([`crate::profile`]), and fed as changes of collections, on which everything else is views. They
+//! could be operators on the workers. They are not, since they would observe themselves: a worker
+//! that makes the graph of what it did has that in its next graph, and holds back by it what is
+//! being looked at. A snapshot of 30,000 events may take up to 60 ms to make (`snapshot_ms` of
+//! `benches/engine` is held to that), which here are nobody's but this task's, and between two
+//! operators would be a pause for every commit. What a snapshot was made of is freed with it.
+//!
 //! Snapshots are made while `introspection_snapshot` is not zero; then events are asked for when
 //! one has ended.
 //!

@@ -15,6 +15,7 @@ use super::*;
 use crate::repr::{Diff, GlobalId, Row};
 use crate::storage::log::open_sled;
 use crate::storage::record::Change;
+use crate::storage::usage::Usage;
 
 /// Rows by relation, version, key and value.
 type Rows = BTreeMap<(GlobalId, u32, Row, Row), Diff>;
@@ -541,4 +542,51 @@ fn a_fold_is_due_when_the_log_outgrows_the_data() {
     assert!(fold_is_due(FOLD_LOG_BYTES_MIN + 1, 1 << 20, FOLD_LOG_BYTES_MIN));
     assert!(!fold_is_due(1 << 30, 1 << 30, FOLD_LOG_BYTES_MIN));
     assert!(fold_is_due((1 << 30) + 1, 1 << 30, FOLD_LOG_BYTES_MIN));
+}
+
+/// What relations take, of transactions that are not folded and of rows that are.
+fn taken(log: &[Transaction], rows: &Rows) -> BTreeMap<GlobalId, RelationBytes> {
+    let (mut of_log, mut stored) = (Usage::default(), Usage::default());
+    log.iter().for_each(|transaction| of_log.add_transaction(transaction));
+    for ((relation, _, key, value), diff) in rows {
+        stored.add(*relation, &[(key.clone(), value.clone(), *diff)]);
+    }
+    let mut taken: BTreeMap<GlobalId, RelationBytes> = BTreeMap::new();
+    of_log.0.iter().for_each(|(id, bytes)| taken.entry(*id).or_default().log = *bytes);
+    stored.0.iter().for_each(|(id, bytes)| taken.entry(*id).or_default().checkpoint = *bytes);
+    taken.retain(|_, bytes| *bytes != RelationBytes::default());
+    taken
+}
+
+#[test]
+fn what_relations_take_is_known_over_folds_and_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = Store::open(dir.path()).unwrap();
+    let (mut model, mut rng) = (Model::default(), StdRng::seed_from_u64(5));
+    let append = |store: &mut Store, model: &mut Model, rng: &mut StdRng| {
+        for _ in 0..60 {
+            let transaction = model.random_transaction(rng);
+            store.append(&[transaction]).unwrap();
+        }
+        store.sync().unwrap();
+    };
+    append(&mut store, &mut model, &mut rng);
+    assert_eq!(store.relation_bytes(), taken(&model.transactions, &Rows::new()));
+    let upto = model.transactions[40].time;
+    for time in [upto, model.time] {
+        assert!(fold_to_end(&mut store, time, 2000).is_some());
+        append(&mut store, &mut model, &mut rng);
+        let folded = model.transactions.partition_point(|transaction| transaction.time <= time);
+        let mut rows = Rows::new();
+        model.transactions[..folded].iter().for_each(|t| add_rows(&mut rows, t));
+        let expected = taken(&model.transactions[folded..], &rows);
+        assert_eq!(store.relation_bytes(), expected);
+        drop(store);
+        let (opened, recovered) = Store::open(dir.path()).unwrap();
+        assert_eq!(opened.relation_bytes(), BTreeMap::new(), "nothing has been read");
+        recovered.relations.for_each(|chunk| drop(chunk.unwrap()));
+        recovered.log.for_each(|transaction| drop(transaction.unwrap()));
+        assert_eq!(opened.relation_bytes(), expected);
+        store = opened;
+    }
 }
