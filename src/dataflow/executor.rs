@@ -26,6 +26,7 @@ use super::input::TableInput;
 use super::observe::{Ledger, Question};
 use super::operator::Reading;
 use super::readers::{ArrangementPeek, Next, Outlet, Stream, StreamKind};
+use super::timing::has_run;
 use super::traces::{Maintained, Traces};
 use super::worker::{Mailbox, Respond, blame, claim_operators, disclaim_operators};
 use crate::plan::physical::{Dataflow, Node, Sink};
@@ -73,8 +74,8 @@ pub(super) struct Loop<'w> {
     ledger: Ledger,
 }
 
-/// How long a worker looks for another command before it parks: to be woken takes longer than that,
-/// and whoever has just heard an answer is likely to go on.
+/// How long a worker that has nothing left to do looks for another command before it parks: to be
+/// woken takes longer than that, and whoever has just heard an answer is likely to go on.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
 /// How often an arrangement may change before it is let merge, though the worker is busy.
@@ -100,7 +101,7 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
         ledger: Ledger::default(),
     };
     let mut busy = false;
-    let mut last_command = Instant::now();
+    let mut last_work = Instant::now();
     loop {
         while let Some(command) = mailbox.take() {
             if matches!(command, Command::Stop) {
@@ -109,9 +110,11 @@ pub(super) fn run(worker: &mut Worker, mailbox: &Mailbox, rendering: Rendering, 
             state.execute(command);
             // What was asked may be there already, with nothing for timely to do.
             busy = true;
-            last_command = Instant::now();
         }
-        if busy || last_command.elapsed() < IDLE_SPIN {
+        if busy || has_run() {
+            last_work = Instant::now();
+        }
+        if last_work.elapsed() < IDLE_SPIN {
             state.step();
         } else {
             state.maintain();

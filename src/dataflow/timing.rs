@@ -140,6 +140,15 @@ impl Sampling {
     }
 }
 
+thread_local! {
+    static HAS_RUN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether an operator of this worker has run since this was last asked.
+pub(super) fn has_run() -> bool {
+    HAS_RUN.take()
+}
+
 /// Measures the activations of an operator.
 pub(super) struct Timer {
     operator: OperatorId,
@@ -156,6 +165,7 @@ impl Timer {
     /// It begins to run; when, if that is measured.
     #[inline]
     pub(super) fn start(&self) -> Option<Timestamp> {
+        HAS_RUN.set(true);
         if !MEASURES.get() {
             return None;
         }
