@@ -12,9 +12,9 @@ use super::{ask, define};
 
 /// How long a commit or a read may take while a recursion runs; the machine may be busy.
 const DELAY_MAX: Duration = Duration::from_secs(3);
-/// How long they may take, half of them and all but a few, beside rounds of many rows: a debug
-/// build does in a second what a release build does in 50 ms.
-const DELAYS: (Duration, Duration) = (Duration::from_millis(600), Duration::from_millis(1500));
+/// Beside rounds of many rows the slowest may take this part of what the recursion takes, and half
+/// of them that part: however slow the build and busy the machine, a piece is a small part of it.
+const PARTS: (u32, u32) = (5, 10);
 /// How long a cancel may take.
 const CANCEL_MAX: Duration = Duration::from_secs(10);
 const TURNS: usize = 30;
@@ -120,5 +120,5 @@ fn rounds_of_many_rows_delay_nobody() {
         "{count} commits beside {paths} paths in {took:.1?}: median {half:.1?}, p99 {most:.1?}, \
          slowest {slowest:.1?}"
     );
-    assert!(half < DELAYS.0 && slowest < DELAYS.1, "median {half:?}, slowest {slowest:?}");
+    assert!(slowest < took / PARTS.0 && half < took / PARTS.1, "{half:?}, {slowest:?} of {took:?}");
 }
