@@ -2,10 +2,10 @@
 
 use bumpalo::Bump;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::func::EvalContext;
 use crate::plan::physical::{Arrangement, Source};
-use crate::repr::key::{decode_key, encode_key};
+use crate::repr::key::{KeyMode, decode_key, encode_key};
 use crate::repr::settings::FormatSettings;
 use crate::repr::value::{decode_values, encode_values};
 use crate::repr::{Datum, Row, ScalarType};
@@ -26,12 +26,17 @@ impl<'l> RowEncoder<'l> {
     }
 
     /// The key and the value of a row with all columns of the relation.
+    ///
+    /// Errors: XX000 on NULL in a key that can have none; whoever makes rows has looked.
     pub(super) fn encode(&mut self, datums: &[Datum<'_>]) -> Result<(Row, Row)> {
         let arena = Bump::new();
         let cx = EvalContext { arena: &arena, settings: &self.settings };
         let mut parts = Vec::with_capacity(self.layout.types.len());
         for expr in &self.layout.key {
             parts.push(expr.eval(datums, &cx)?);
+        }
+        if self.layout.mode == KeyMode::Strict && parts.iter().any(Datum::is_null) {
+            return Err(Error::internal("a row has no key"));
         }
         self.key.clear();
         encode_key(self.layout.mode, &self.layout.key_types, &parts, &mut self.key);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Result, SqlState};
 use crate::session::engine::Engine;
 use crate::session::introspection::operators::Operators;
 use crate::session::introspection::server::{Known, Server};
@@ -16,9 +16,14 @@ const SHARE: u32 = 20;
 /// Feeds the relations for as long as the engine runs, once in the engine's interval of
 /// introspection. While that is zero they stay as they are.
 pub async fn run(engine: Engine) {
-    if let Err(error) = feed(&engine).await {
-        // The engine has ended, or a relation is declared otherwise than it is fed.
-        tracing::debug!(%error, "introspection ends");
+    match feed(&engine).await {
+        Ok(()) => {}
+        // A relation is declared otherwise than it is fed.
+        Err(error) if error.code == SqlState::INTERNAL_ERROR => {
+            tracing::error!(%error, "introspection ends");
+        }
+        // The engine has ended.
+        Err(error) => tracing::debug!(%error, "introspection ends"),
     }
 }
 
