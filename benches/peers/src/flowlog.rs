@@ -1,4 +1,6 @@
 //! FlowLog, in its incremental mode. Its programs are in `programs/`.
+//!
+//! Triangles are left out: version 0.7 derives fewer of them than all others after some changes.
 
 use crate::Maintained;
 use crate::figures::Check;
@@ -12,17 +14,12 @@ mod closure {
 mod reach {
     include!(concat!(env!("OUT_DIR"), "/reach.rs"));
 }
-#[allow(warnings)]
-mod triangles {
-    include!(concat!(env!("OUT_DIR"), "/triangles.rs"));
-}
 
 /// The workload of that name, if it is written.
 pub fn maintain(name: &str) -> Option<Box<dyn Maintained>> {
     Some(match name {
         "closure" => Box::new(closure::IncrementalEngine::new(1)),
         "reach" => Box::new(reach::IncrementalEngine::new(1)),
-        "triangles" => Box::new(triangles::IncrementalEngine::new(1)),
         _ => return None,
     })
 }
@@ -52,17 +49,6 @@ impl Maintained for reach::IncrementalEngine {
         self.insert_root(pairs(changes, 1, 1).into_iter().map(|(x, _)| (x,)).collect());
         for ((x,), diff) in self.commit().reach {
             check.add(&[x], diff.into());
-        }
-    }
-}
-
-impl Maintained for triangles::IncrementalEngine {
-    fn commit(&mut self, changes: &[(Fact, i64)], check: &mut Check) {
-        self.begin();
-        self.insert_edge(pairs(changes, 0, 1));
-        self.remove_edge(pairs(changes, 0, -1));
-        for ((x, y, z), diff) in self.commit().triangle {
-            check.add(&[x, y, z], diff.into());
         }
     }
 }
